@@ -184,6 +184,33 @@ static void it_needs_no_compiler(void **state)
     assert_open_fails("cuda", TGL_NO_COMPILER, "/nonexistent");
 }
 
+/* Without a compiler, products of a list that are in the archive run one after the other. */
+static void lists_need_no_compiler(void **state)
+{
+    (void)state;
+    enum { PRODUCTS = 3 };
+    static float A[SIDE * SIDE], C[PRODUCTS][SIDE * SIDE];
+    tgl_problem problems[PRODUCTS];
+    tgl_operands operands[PRODUCTS];
+    setenv("FAKE_CUDA_CAPABILITY", "90", 1);
+    write_archive();
+    setenv("TEGULA_NVRTC", "/nonexistent", 1);
+    tgl_device *dev = open_device("cuda");
+    for (int i = 0; i < SIDE * SIDE; i++)
+        A[i] = 1;
+    for (int i = 0; i < PRODUCTS; i++) {
+        problems[i] = problem_of(TGL_F32, SIDE, SIDE, SIDE);
+        operands[i] =
+            (tgl_operands){.size = sizeof *operands, .alpha = i + 1, .A = A, .B = A, .C = C[i]};
+    }
+    const int before = launches_so_far();
+    assert_status(tgl_grouped_list(dev, PRODUCTS, problems, operands, NULL), TGL_OK);
+    assert_in_range(launches_so_far() - before, PRODUCTS, 16 * PRODUCTS);
+    for (int i = 0; i < PRODUCTS; i++)
+        assert_true(C[i][SIDE * SIDE - 1] == (float)(SIDE * (i + 1)));
+    tgl_device_close(dev);
+}
+
 /* An NVRTC that has dropped the chip is as good as none. */
 static void it_needs_no_compiler_of_the_chip(void **state)
 {
@@ -516,6 +543,7 @@ int main(void)
         TEST(it_comes_before_the_compiler),
         TEST(other_products_are_compiled),
         TEST(it_needs_no_compiler),
+        TEST(lists_need_no_compiler),
         TEST(it_needs_no_compiler_of_the_chip),
         TEST(code_that_the_driver_refuses_is_compiled),
         TEST(a_missing_archive_is_silent),

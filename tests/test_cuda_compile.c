@@ -256,6 +256,43 @@ static void grouped_kernels_fit_the_registers(void **state)
     }
 }
 
+/* The kernels of bundles read their products from the parameters, not from a copy in local memory,
+ * and do not spill. */
+static void bundles_fit_the_registers(void **state)
+{
+    static const struct {
+        tgl_type type;
+        tgl_compute compute;
+        int64_t side;
+    } rows[] = {{TGL_BF16, TGL_COMPUTE_DEFAULT, 64}, {TGL_BF16, TGL_COMPUTE_DEFAULT, 1024},
+                {TGL_F32, TGL_COMPUTE_IEEE, 64},     {TGL_F32, TGL_COMPUTE_IEEE, 512},
+                {TGL_F32, TGL_COMPUTE_TF32, 256},    {TGL_F64, TGL_COMPUTE_DEFAULT, 256}};
+    (void)state;
+    const tgl_chip *chip = chip_of("h200");
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        tgl_problem p;
+        tgl_shape shape;
+        tgl_binary binary;
+        assert_status(tgl_problem_init(&p, sizeof p, rows[i].type, rows[i].side, rows[i].side, 256),
+                      TGL_OK);
+        p.compute = rows[i].compute;
+        p.batch = 32;
+        p.batching = TGL_POINTERS;
+        p.alignment = 16;
+        assert_status(tgl_shape_make(&p, true, &shape), TGL_OK);
+        shape.is_bundle = true;
+        const tgl_candidate choice = choose_on(chip, &shape, NULL);
+        tgl_launch_list list = list_of(chip, &shape, &choice);
+        assert_int_equal(list.kernel_count, 1);
+        const tgl_kernel *kernel = list.kernels[0];
+        assert_non_null(strstr(kernel->macros, "BUNDLE=1"));
+        assert_status(tgl_cuda_compile(&nvrtc, NULL, kernel, "sm_90a", true, &binary), TGL_OK);
+        assert_in_range(binary.uses.local_bytes, 0, kernel->local_bytes);
+        free(binary.image);
+        tgl_list_free(&list);
+    }
+}
+
 /* ---- Epilogues of the production family ------------------------------------------------------ */
 
 static tgl_status compile_epilogue(const char *macros, const char *expression, tgl_binary *binary)
@@ -403,6 +440,7 @@ int main(void)
         cmocka_unit_test(illegal_tiles_are_refused_by_the_file),
         cmocka_unit_test(left_registers_are_not_written_in_flight),
         cmocka_unit_test(grouped_kernels_fit_the_registers),
+        cmocka_unit_test(bundles_fit_the_registers),
         cmocka_unit_test(epilogues_fit_the_registers),
         cmocka_unit_test(expressions_are_compiled_in),
         cmocka_unit_test(a_file_that_is_not_embedded),

@@ -721,11 +721,23 @@ TGL_API tgl_status tgl_grouped_gemm(tgl_device *dev, const tgl_problem *problem,
 
 /* `count` products of unrelated sizes, given by the host: product i is problems[i] with
  * operands[i], as for tgl_plan_run_operands(). All of them are checked and planned before the first
- * one starts; the device caches the plans as those of tgl_gemm(). They then run one after the other
- * in the stream, each in launches of its own. No result may overlap an operand of another product.
+ * one starts; the device caches the plans as those of tgl_gemm(). No result may overlap a matrix of
+ * another product, because the order of the products is not defined, and several may run at the
+ * same time. The arrays and structs may be freed when the call returns.
+ *
+ * cuda, sim: one launch computes up to 52 products that agree in types, compute mode, transposes
+ * (of a column-major product: those of the transposed product), and whether A and B consist of
+ * lines of whole 16 bytes; each product has its own sizes, leading dimensions, alpha and beta. Such
+ * products are single ones of real types with in-place results, without device scalars, scales,
+ * groups, prepared operands or a workspace, with k up to 4096, leading dimensions up to 2^20, and
+ * fewer than 16384 elements of C for each SM. All other products, and on cpu all of them, have
+ * launches of their own. A product may be computed by another kernel than tgl_gemm() would choose,
+ * and by another one in another list, so that its rounding may differ; the same list always has the
+ * same results.
+ *
  * count 0: nothing happens. Returns TGL_OK; TGL_BAD_ARGUMENT; the status of the first product that
- * fails. The products before it may have run, because prepared operands, workspaces and the sizes
- * of groups of a product are checked only when this product is run. */
+ * fails. Products with launches of their own may have run then, because prepared operands,
+ * workspaces and the sizes of groups of a product are checked only when this product is run. */
 TGL_API tgl_status tgl_grouped_list(tgl_device *dev, int64_t count, const tgl_problem *problems,
                                     const tgl_operands *operands, void *stream);
 

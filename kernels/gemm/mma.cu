@@ -20,10 +20,12 @@
  *   epilogue      lib/mma_store.h
  *   block scales  lib/mma_scales.h: the sums of each 128 of K are scaled before they are added
  *   groups        grouped GEMM (GROUPED): lib/group_tiles.h
+ *   bundles       products of several sizes in one launch (BUNDLE): lib/bundle_tiles.h
  *
  * Grid: x = tiles_whole + splits * (tiles - tiles_whole), y = 1, z = batch.
  */
 #define ASYNC_COPY_L2 ".L2::128B" /* a miss loads 128 bytes into L2 */
+#include "lib/bundle_tiles.h"
 #include "lib/dynamic_shared.h"
 #include "lib/epilogue.h"
 #include "lib/gemm_args.h"
@@ -326,21 +328,29 @@ static __device__ __forceinline__ void mma_place_tile(const struct tgl_gemm_args
 
 /* __launch_bounds__ with a minimum of one block per SM lets ptxas use all registers; without a
  * minimum ptxas spills. */
-#if GROUPED
+#if GROUPED || BUNDLE
 #define PARAMETER given /* the block changes a copy of it, args */
 #else
 #define PARAMETER args
 #endif
-__global__ void __launch_bounds__(THREADS, 1) gemm_mma(const struct tgl_gemm_args PARAMETER)
+#if BUNDLE
+#define FIRST_TILE tile_of_member
+#else
+#define FIRST_TILE (int)blockIdx.x
+#endif
+__global__ void __launch_bounds__(THREADS, 1) gemm_mma(GEMM_PARAMETERS PARAMETER)
 {
 #if GROUPED
     struct tgl_gemm_args args = given;
+#elif BUNDLE
+    int tile_of_member = (int)blockIdx.x;
+    struct tgl_gemm_args args = args_of_member(&given, &tile_of_member);
 #endif
     DYNAMIC_SHARED(char, shared, SHARED_BYTES);
     wait_for_earlier_launches();
     if (args.overlaps) let_later_launches_start();
 
-    int tile = (int)blockIdx.x, first = 0, k = DEPTH_OF(&args);
+    int tile = FIRST_TILE, first = 0, k = DEPTH_OF(&args);
     const int item = tile - args.tiles_whole;
     int split_tiles = 0, split_tile = 0, split = 0;
     if (item >= 0) {

@@ -35,11 +35,13 @@
  *   unaligned     If ldd is not a multiple of 4, tiles of D are stored line by line
  *                 (lib/simt_lines.h).
  *   batch         gridDim.z problems.
+ *   bundles       products of several sizes in one launch (BUNDLE): lib/bundle_tiles.h
  *
  * Grid: x = tiles_whole + splits * (tiles - tiles_whole), y = 1, z = batch; clusters of `cluster`
  * blocks along x, of which tiles_whole and splits are multiples. lib/simt_tiles.h has the
  * parameters.
  */
+#include "lib/bundle_tiles.h"
 #include "lib/dynamic_shared.h"
 #include "lib/group_tiles.h"
 #include "lib/launch_order.h"
@@ -75,22 +77,29 @@ static __device__ __forceinline__ void simt_place_tile(const struct tgl_gemm_arg
     *col = tile_n * BN;
 }
 
-#if GROUPED
+#if GROUPED || BUNDLE
 #define PARAMETER given /* the block changes a copy of it, args */
 #else
 #define PARAMETER args
 #endif
-__global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
-    sgemm_simt(const struct tgl_gemm_args PARAMETER)
+#if BUNDLE
+#define FIRST_TILE tile_of_member
+#else
+#define FIRST_TILE (int)blockIdx.x
+#endif
+__global__ void __launch_bounds__(THREADS, MIN_BLOCKS) sgemm_simt(GEMM_PARAMETERS PARAMETER)
 {
 #if GROUPED
     struct tgl_gemm_args args = given;
+#elif BUNDLE
+    int tile_of_member = (int)blockIdx.x;
+    struct tgl_gemm_args args = args_of_member(&given, &tile_of_member);
 #endif
     DYNAMIC_SHARED(struct stage, stages, SLICES * STAGES_HELD);
     wait_for_earlier_launches();
     if (args.overlaps) let_later_launches_start();
 
-    int tile = (int)blockIdx.x, first = 0, k = args.k;
+    int tile = FIRST_TILE, first = 0, k = args.k;
     const int item = tile - args.tiles_whole;
     int split_tiles = 0, split_tile = 0, split = 0;
     if (item >= 0) {

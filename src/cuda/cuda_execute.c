@@ -312,7 +312,7 @@ static tgl_status run_launch(const tgl_plan *plan, cuda_launch *it, bool may_ove
     for (int64_t i = 0; i < of->repeats; i++) {
         const unsigned depth =
             of->count_in_grid_z ? (unsigned)tgl_launch_count(of, i) : of->grid[2];
-        const unsigned grid[3] = {it->grid_x, of->grid[1], depth};
+        const unsigned grid[3] = {tgl_launch_width(of, run, it->grid_x), of->grid[1], depth};
         TGL_TRY(tgl_launch_fill(&plan->list, of, run, space->counters, space->scratch, i,
                                 tgl_tensor_map_encode, made->maps, bytes));
         const CUresult result = launch_bytes(driver, it, grid, may_overlap, bytes, stream);

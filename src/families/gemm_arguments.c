@@ -6,6 +6,7 @@
 #include "families/gemm_arguments.h"
 #include "families/decompose.h"
 
+#include "../../kernels/lib/bundle_table.h"
 #include "../../kernels/lib/group_table.h"
 #include "../../kernels/lib/tma_map.h"
 
@@ -28,7 +29,7 @@ const char *tgl_gemm_parameters(const tgl_gemm_step *step)
                                              "struct tgl_gemm_args" MAP MAP,
                                              "struct tgl_gemm_args" MAP MAP MAP};
 #undef MAP
-    return parameters[step->map_count];
+    return step->of->shape->is_bundle ? "struct tgl_bundle_args" : parameters[step->map_count];
 }
 
 int64_t tgl_gemm_offset_a(const tgl_shape *shape, const tgl_rectangle *part)
@@ -233,9 +234,22 @@ static void patch_groups(tgl_list_builder *builder, const tgl_gemm_step *step)
     tgl_list_patch(builder, &patch);
 }
 
+/* Adds a launch of a bundle: the table has the pointers, sizes and scalars of all products. */
+static void add_bundle(const gemm_args *args, const tgl_launch *launch, tgl_list_builder *builder)
+{
+    const struct tgl_bundle_args bytes = {.args = *args};
+    _Static_assert(sizeof bytes <= TGL_ARGUMENT_BYTES_MAX, "TGL_BUNDLE_MAX is too large");
+    tgl_list_launch(builder, launch, &bytes, sizeof bytes);
+    tgl_list_patch_value(builder, TGL_VALUE_BUNDLE, 0, offsetof(struct tgl_bundle_args, bundle), 0);
+}
+
 void tgl_gemm_add_arguments(const tgl_gemm_step *step, bool has_product, const gemm_args *args,
                             const tgl_launch *launch, tgl_list_builder *builder)
 {
+    if (step->of->shape->is_bundle) {
+        add_bundle(args, launch, builder);
+        return;
+    }
     const mapped_args bytes = {.args = *args};
     const size_t map_bytes = (size_t)step->map_count * sizeof *bytes.maps;
     tgl_list_launch(builder, launch, &bytes,

@@ -70,6 +70,7 @@ static void add_common_macros(const tgl_shape *s, tgl_list_builder *builder)
                   {"SEPARATE_D", !s->in_place, 0},
                   {"DEVICE_SCALARS", s->device_scalars, 0},
                   {"GROUPED", tgl_grouped_macro(s), 0},
+                  {"BUNDLE", s->is_bundle, 0},
                   {"SCALE_A", (int)s->scaling_a, 0},
                   {"SCALE_B", (int)s->scaling_b, 0},
                   {"SCALE_D", scale_of_d(s), 0},
@@ -176,6 +177,7 @@ static tgl_launch make_launch(const tgl_gemm_step *step, bool is_unaligned, bool
         .last_count = (int)(batch - (repeats - 1) * step->batch_step),
         .count_in_grid_z = !step->loops_over_batch,
         .is_persistent = step->is_persistent && !step->has_whole_grid,
+        .is_bundle = step->of->shape->is_bundle,
         .may_overlap = step->of->choice.family->may_overlap,
     };
 }
@@ -235,7 +237,8 @@ void tgl_gemm_launch(const tgl_partition *of, tgl_gemm_step *step, tgl_macros_fn
     tgl_list_step(builder, !of->is_strip      ? "tiles"
                            : of->part.col > 0 ? "strip of columns"
                                               : "strip of rows");
-    if (!of->shape->device_scalars) add_alternative(step, false, false, builder);
+    if (!of->shape->device_scalars && !of->shape->is_bundle)
+        add_alternative(step, false, false, builder);
     add_alternative(step, false, true, builder);
     if (step->unaligned != NULL) add_alternative(step, true, true, builder);
 }

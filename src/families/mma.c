@@ -4,6 +4,7 @@
  * of any shape and alignment. A block computes a tile of D. If the tiles do not fill the chip or
  * the last wave, some of them are split over K (split-K).
  */
+#include "families/bundle_grid.h"
 #include "families/groups.h"
 #include "families/mma_geometry.h"
 #include "families/unsupported.h"
@@ -145,6 +146,7 @@ static const char *mma_make_geometry(const tgl_shape *s, const tgl_choice *choic
                                  .vec_b = mma_copy_width(s, !s->trans_b, s->ldb, s->stride_b),
                                  .args = {.splits = 1, .cluster = 1}}};
     if (is_split && s->grouping != TGL_GROUPED_NONE) return tgl_no_splits_of_groups;
+    if (is_split && s->is_bundle) return tgl_no_splits_of_bundles;
     if (t->is_f64 != (s->type_a == TGL_F64))
         return t->is_f64 ? "it is for f64" : "it is for types other than f64";
     if (tgl_shape_has_blocked_scales(s) && t->wm * t->wn > BLOCK_SUMS_MAX)
@@ -258,6 +260,7 @@ static void mma_launch(const tgl_partition *of, tgl_list_builder *builder)
     if (tgl_gemm_fails(mma_make_geometry(&own, &of->choice, &g), builder) ||
         tgl_gemm_fails(tgl_groups_set_grid(of->shape, g.row->bm, g.row->bn, &g.step), builder))
         return;
+    tgl_bundle_set_grid(of->shape, &g.step);
     tgl_gemm_launch(of, &g.step, mma_add_macros, &g, builder);
 }
 
@@ -290,6 +293,7 @@ const tgl_family tgl_family_mma = {
     .options = mma_options,
     TGL_ROWS(mma_rows),
     .serves_groups = true,
+    .serves_bundles = true,
     .tile = mma_tile,
     .unsupported_reason = tgl_unsupported_by_mma_sync,
     .search = mma_search,

@@ -3,6 +3,7 @@
  * gemm/simt.cu: FP32 products of any shape on CUDA cores. A block computes a tile of D. If the
  * tiles do not fill the chip or the last wave, some of them are split over K (split-K).
  */
+#include "families/bundle_grid.h"
 #include "families/groups.h"
 #include "families/simt_geometry.h"
 #include "families/unsupported.h"
@@ -128,6 +129,7 @@ static void simt_add_macros(const void *geometry, const tgl_shape *s, bool is_un
     /* The macro INSIDE says that D is at least as large as a tile. It changes only narrow copies of
      * MN-major operands. */
     const bool is_narrow = (s->trans_a && vec_a < 4) || (!s->trans_b && vec_b < 4);
+    const bool is_inside = is_narrow && !s->is_bundle && s->m >= t->bm && s->n >= t->bn;
     const tgl_macro macros[] = {{"BM", t->bm},
                                 {"BN", t->bn},
                                 {"BK", t->bk},
@@ -143,7 +145,7 @@ static void simt_add_macros(const void *geometry, const tgl_shape *s, bool is_un
                                 {"VEC_A", vec_a},
                                 {"VEC_B", vec_b},
                                 {"WIDE_OFFSETS", g->wide_offsets},
-                                {"INSIDE", is_narrow && s->m >= t->bm && s->n >= t->bn},
+                                {"INSIDE", is_inside},
                                 {"UNALIGNED_D", t->slices == 1 && vec_d == 1}};
     tgl_add_macros(builder, macros, sizeof macros / sizeof macros[0]);
     add_schedule(find_schedule(t, s, vec_a, vec_b, vec_d), g->choice, is_unaligned, builder);
@@ -157,6 +159,7 @@ static void simt_launch(const tgl_partition *of, tgl_list_builder *builder)
     if (tgl_gemm_fails(why, builder) ||
         tgl_gemm_fails(tgl_groups_set_grid(of->shape, g.row->bm, g.row->bn, &g.step), builder))
         return;
+    tgl_bundle_set_grid(of->shape, &g.step);
     tgl_gemm_launch(of, &g.step, simt_add_macros, &g, builder);
 }
 
@@ -184,6 +187,7 @@ const tgl_family tgl_family_simt = {
     .options = simt_options,
     TGL_ROWS(simt_rows),
     .serves_groups = true,
+    .serves_bundles = true,
     .tile = simt_tile,
     .unsupported_reason = tgl_unsupported_unless_f32,
     .search = tgl_simt_search,

@@ -4,6 +4,7 @@
  * split over K, and by how many blocks and clusters.
  */
 #include "families/simt_geometry.h"
+#include "families/bundle_grid.h"
 #include "families/groups.h"
 
 #include <math.h>
@@ -116,6 +117,7 @@ const char *tgl_simt_make_geometry(const tgl_chip *chip, const tgl_shape *s,
                  .vec_b = s->trans_b ? 1 : tgl_copy_width(s, s->n, s->ldb, s->stride_b),
                  .args = {.splits = 1, .cluster = 1}}};
     if (is_split && s->grouping != TGL_GROUPED_NONE) return tgl_no_splits_of_groups;
+    if (is_split && s->is_bundle) return tgl_no_splits_of_bundles;
     if (t->min_blocks > 1 && !s->trans_a && s->trans_b)
         return "copies of two K-major operands need more registers than it has";
     const char *why = tgl_gemm_cut_tiles(s, t->bm, t->bn, is_split, &g->step);

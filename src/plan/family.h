@@ -122,6 +122,7 @@ struct tgl_family {
     bool is_on_request;         /* the planner chooses it only if the user names it */
     bool serves_strips;         /* it can compute strips beside the tiles of any family */
     bool serves_groups;         /* its kernels have the macro GROUPED (families/groups.h) */
+    bool serves_bundles;        /* its kernels have the macro BUNDLE (plan/bundle.h) */
     bool is_emulation;          /* it emulates F32 products, which only TGL_COMPUTE_ACCURATE
                                    permits */
     bool reads_pairs;           /* it can read the B of a complex product without expansion
@@ -185,6 +186,7 @@ static inline const char *tgl_family_unsupported(const tgl_family *family, const
 {
     if (shape->grouping != TGL_GROUPED_NONE && !family->serves_groups)
         return "it has no products of groups of rows or of K";
+    if (shape->is_bundle && !family->serves_bundles) return "it has no bundles of products";
     return family->unsupported_reason(shape, chip);
 }
 

@@ -3,6 +3,7 @@
  * Checks a complete launch list: it detects mistakes in the code of a kernel family, and grids that
  * no chip can launch.
  */
+#include "plan/bundle.h"
 #include "plan/launch_list.h"
 #include "plan/limits.h"
 
@@ -30,6 +31,8 @@ static int value_bytes(tgl_value value)
     case TGL_VALUE_COMPLEX_ALPHA:
     case TGL_VALUE_COMPLEX_BETA:
         return 16;
+    case TGL_VALUE_BUNDLE:
+        return (int)sizeof(struct tgl_bundle_table);
     case TGL_VALUE_TENSOR_MAP:
         return TENSOR_MAP_BYTES;
     }

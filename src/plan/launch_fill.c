@@ -4,10 +4,12 @@
  * with the run's pointers and scalars filled in.
  */
 #include "base/integers.h"
+#include "plan/bundle.h"
 #include "plan/launch_list.h"
 #include "plan/limits.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <string.h>
 
 static bool holds(const tgl_condition *c, const tgl_run *run)
@@ -165,6 +167,19 @@ static double beta_of(const tgl_launch_list *list, const tgl_run *run)
     return tgl_run_is_combined(run, list->combining) ? 0 : run->beta;
 }
 
+unsigned tgl_launch_width(const tgl_launch *launch, const tgl_run *run, unsigned planned)
+{
+    return launch->is_bundle ? (unsigned)run->bundle->tiles : planned;
+}
+
+/* Copies the table up to the last product; the kernel does not read the rest. */
+static void put_bundle(unsigned char *to, const struct tgl_bundle_table *bundle)
+{
+    memcpy(to, bundle,
+           offsetof(struct tgl_bundle_table, members) +
+               (size_t)bundle->count * sizeof bundle->members[0]);
+}
+
 tgl_status tgl_launch_fill(const tgl_launch_list *list, const tgl_launch *launch,
                            const tgl_run *run, char *counters, char *scratch, int64_t repeat,
                            tgl_encode_fn *encode, void *context, unsigned char *bytes)
@@ -222,6 +237,9 @@ tgl_status tgl_launch_fill(const tgl_launch_list *list, const tgl_launch *launch
             break;
         case TGL_VALUE_COUNT:
             memcpy(to, &count, sizeof count);
+            break;
+        case TGL_VALUE_BUNDLE:
+            put_bundle(to, run->bundle);
             break;
         case TGL_VALUE_TENSOR_MAP: {
             const tgl_tensor *map = &list->maps[p->index];

@@ -52,6 +52,7 @@ typedef enum tgl_value {
                                 none */
     TGL_VALUE_COUNT,      /* int: number of products of the batch that this repetition of the launch
                              computes */
+    TGL_VALUE_BUNDLE,     /* struct tgl_bundle_table: run.bundle */
     TGL_VALUE_TENSOR_MAP, /* 128 bytes: list.maps[index], encoded for the pointers of the run */
 } tgl_value;
 
@@ -167,6 +168,7 @@ typedef struct tgl_launch {
      * the number of blocks, or whole clusters, that are resident at the same time according to the
      * driver. */
     bool is_persistent;
+    bool is_bundle;   /* gridDim.x is the number of tiles of run.bundle */
     bool may_overlap; /* its blocks may start early in any number: tgl_family.may_overlap */
     tgl_ordering order;
     int flag; /* index in list.flags (tgl_flag); the kernel returns at once if the flag is not set,
@@ -321,6 +323,9 @@ static inline int tgl_launch_count(const tgl_launch *launch, int64_t repeat)
     return repeat + 1 < launch->repeats ? launch->count : launch->last_count;
 }
 
-enum { TGL_ARGUMENT_BYTES_MAX = 1024 };
+/* gridDim.x of a run. planned: the value for all runs, if the launch is not one of a bundle. */
+unsigned tgl_launch_width(const tgl_launch *launch, const tgl_run *run, unsigned planned);
+
+enum { TGL_ARGUMENT_BYTES_MAX = 4096 }; /* limit of CUDA before 12.1 */
 
 #endif

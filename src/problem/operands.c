@@ -258,6 +258,7 @@ static void take_pointers(const tgl_shape *s, const tgl_operands *o, bool reads_
     run->kept[TGL_AT_A] = run->kept[TGL_AT_B] = NULL;
     run->is_preparation = false;
     run->prepares = TGL_AT_A;
+    run->bundle = NULL;
 }
 
 tgl_status tgl_run_make(const tgl_shape *s, const tgl_operands *operands, tgl_run *run)
@@ -301,7 +302,7 @@ static tgl_status check_array(const tgl_shape *s, const void *pointers, char nam
 
 tgl_status tgl_run_check_pointers(const tgl_shape *s, const tgl_run *run)
 {
-    if (!s->pointers) return TGL_OK;
+    if (!s->pointers || s->is_bundle) return TGL_OK;
     if (run->has_product) {
         TGL_TRY(check_array(s, run->at[TGL_AT_A_ARRAY], s->swapped ? 'B' : 'A',
                             s->swapped ? TGL_BAD_B : TGL_BAD_A, s->type_a, s->alignment));

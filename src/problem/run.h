@@ -33,6 +33,8 @@ typedef enum tgl_operand {
  * can run in advance. */
 enum { TGL_KEPT_OPERANDS = 2 };
 
+struct tgl_bundle_table;
+
 /* The operands of one run, exchanged as the normalised shape requires. */
 typedef struct tgl_run {
     double alpha, beta; /* rounded to the accumulation type; real parts of complex types. alpha is 0
@@ -49,6 +51,7 @@ typedef struct tgl_run {
     bool is_preparation;           /* the run only executes the pre-pass of one operand and writes
                                       kept[prepares] */
     tgl_operand prepares;          /* TGL_AT_A or TGL_AT_B */
+    const struct tgl_bundle_table *bundle; /* the products, if shape.is_bundle; at[] is then NULL */
 } tgl_run;
 
 /* Whether the run reads C. A beta in device memory counts as not 0. */

@@ -63,6 +63,8 @@ typedef struct tgl_shape {
     tgl_grouping grouping; /* TGL_GROUPED_ROWS and TGL_GROUPED_MASKED: groups are rows of D, and
                               `swapped` is false */
     tgl_group_form group_form;
+    bool is_bundle; /* the products of a bundle (plan/bundle.h): m, n, k, batch and the leading
+                       dimensions are typical values, and each run has the real ones */
     tgl_shape_epilogue epilogue;
 } tgl_shape;
 

@@ -221,3 +221,48 @@ void tgl_launch_regions(const tgl_plan *plan, const tgl_run *run, const tgl_sim_
     set_workspace(memory, regions);
     set_kept(&plan->list, run, regions);
 }
+
+/* ---- Bundles --------------------------------------------------------------------------------- */
+
+static tgl_sim_region whole_region(const char *name, const void *base, tgl_type type, int64_t rows,
+                                   int64_t cols, int64_t ld)
+{
+    const tgl_rectangle whole = {0, 0, rows, cols};
+    return matrix_region(name, base, (int64_t)tgl_type_size(type), rows, cols, ld, 0, &whole,
+                         &once);
+}
+
+static tgl_sim_region bundle_region(const tgl_sim_region *members, const char *name, tgl_type type,
+                                    int count)
+{
+    return (tgl_sim_region){.name = name,
+                            .label = name,
+                            .element = (int)tgl_type_size(type),
+                            .extent = 1,
+                            .members = members,
+                            .member_count = count};
+}
+
+void tgl_launch_bundle_regions(const tgl_shape *s, const struct tgl_bundle_table *bundle,
+                               tgl_bundle_regions *members, tgl_sim_region *regions)
+{
+    int64_t rows = 0;
+    for (int i = 0; i < bundle->count; i++) {
+        const struct tgl_bundle_member *x = &bundle->members[i];
+        const double beta = s->type_accumulate == TGL_F64   ? x->beta.f64
+                            : s->type_accumulate == TGL_I32 ? x->beta.i32
+                                                            : (double)x->beta.f32;
+        members->a[i] = whole_region("A", x->A, s->type_a, s->trans_a ? x->k : x->m,
+                                     s->trans_a ? x->m : x->k, x->lda);
+        members->b[i] = whole_region("B", x->B, s->type_b, s->trans_b ? x->n : x->k,
+                                     s->trans_b ? x->k : x->n, x->ldb);
+        members->d[i] = whole_region("C", x->D, s->type_d, x->m, x->n, x->ldd);
+        members->d[i].forbidden = beta == 0 ? "beta is 0" : NULL;
+        members->d[i].shadow_row = rows;
+        rows += x->m;
+    }
+    memset(regions, 0, TGL_SIM_REGIONS * sizeof *regions);
+    regions[TGL_SIM_A] = bundle_region(members->a, "A", s->type_a, bundle->count);
+    regions[TGL_SIM_B] = bundle_region(members->b, "B", s->type_b, bundle->count);
+    regions[TGL_SIM_D] = bundle_region(members->d, "C", s->type_d, bundle->count);
+}

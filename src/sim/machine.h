@@ -80,7 +80,8 @@ typedef struct tgl_sim_launch {
 
 /* The memory that all launches of a run share. */
 typedef struct tgl_sim_memory {
-    int64_t m, n, batch; /* rows, columns and batch size of D */
+    int64_t m, n, batch; /* rows, columns and batch size of D; of a bundle: rows of all D, the
+                            maximum number of columns, and 1 */
     const char *counters, *scratch;
     size_t counter_bytes, scratch_bytes; /* bytes of the two parts of the workspace, multiples of
                                             4 */

@@ -21,6 +21,25 @@ static uintptr_t base_of(const tgl_sim_region *x, int64_t index)
     return x->base + (uintptr_t)(index * x->stride_bytes);
 }
 
+static uintptr_t distance_to(const tgl_sim_region *x, uintptr_t address);
+
+const tgl_sim_region *tgl_region_member(const tgl_sim_region *x, uintptr_t address)
+{
+    const tgl_sim_region *nearest = x->members;
+    uintptr_t least = UINTPTR_MAX;
+    if (x->members == NULL) return x;
+    for (int i = 0; i < x->member_count; i++) {
+        const tgl_sim_region *own = &x->members[i];
+        if (own->extent == 0) continue;
+        if (tgl_region_has(own, address, 1)) return own;
+        const uintptr_t far = distance_to(own, address);
+        if (far >= least) continue;
+        nearest = own;
+        least = far;
+    }
+    return nearest;
+}
+
 /* The index of the matrix nearest to the address, in a batch given by pointers. */
 static int64_t nearest_of_pointers(const tgl_sim_region *x, uintptr_t address)
 {
@@ -38,8 +57,9 @@ static int64_t nearest_of_pointers(const tgl_sim_region *x, uintptr_t address)
 
 /* The distance in bytes from an address to a region; 0: inside. A strided batch counts as one
  * range. */
-static uintptr_t distance_to(const tgl_sim_region *x, uintptr_t address)
+static uintptr_t distance_to(const tgl_sim_region *region, uintptr_t address)
 {
+    const tgl_sim_region *x = tgl_region_member(region, address);
     const int64_t first = x->bases != NULL ? nearest_of_pointers(x, address) : 0;
     const int64_t last = x->bases != NULL ? first : x->batch - 1;
     return distance_to_range(address, base_of(x, first), base_of(x, last) + (uintptr_t)x->extent);
@@ -71,9 +91,10 @@ static int64_t index_in_batch(const tgl_sim_region *x, uintptr_t address)
     return index < x->batch ? index : x->batch - 1;
 }
 
-bool tgl_region_has(const tgl_sim_region *x, uintptr_t address, unsigned bytes)
+bool tgl_region_has(const tgl_sim_region *region, uintptr_t address, unsigned bytes)
 {
-    if (x->extent == 0) return false;
+    if (region->extent == 0) return false;
+    const tgl_sim_region *x = tgl_region_member(region, address);
     if (are_interlaced(x) && !are_side_by_side(x))
         return address - x->base <
                (uintptr_t)((x->batch - 1) * x->stride_bytes + x->extent) - bytes + 1;
@@ -91,9 +112,10 @@ bool tgl_region_spans(const tgl_sim_region *x, uintptr_t address, unsigned bytes
            distance_to(x, address + bytes - 1) == 0;
 }
 
-void tgl_region_locate(const tgl_sim_region *x, uintptr_t address, int64_t *index, int64_t *row,
-                       int64_t *col)
+void tgl_region_locate(const tgl_sim_region *region, uintptr_t address, int64_t *index,
+                       int64_t *row, int64_t *col)
 {
+    const tgl_sim_region *x = tgl_region_member(region, address);
     *index = index_in_batch(x, address);
     const int64_t offset = (int64_t)(address - base_of(x, *index));
     *row = x->first_row + offset / x->ld_bytes;
@@ -141,6 +163,7 @@ bool tgl_regions_describe(const tgl_sim_region *regions, int count, uintptr_t ad
     const tgl_sim_region *x = nearest_region(regions, count, address, &distance);
     *is_inside = x != NULL && distance == 0;
     if (x == NULL || distance > FAR) return false;
+    x = tgl_region_member(x, address);
     const int64_t offset = (int64_t)(address - base_of(x, index_in_batch(x, address)));
     describe_size(x, size, sizeof size);
     if (offset < 0) {

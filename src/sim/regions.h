@@ -29,12 +29,22 @@ typedef struct tgl_sim_region {
         all_cols;          /* position of the partition in the matrix, and size of the matrix */
     bool is_list;          /* a vector: messages give an index instead of a row and a column */
     const char *forbidden; /* why it must not be read, such as "beta is 0"; NULL: it may be read */
+
+    /* The matrices of a bundle (plan/bundle.h), which differ in size: a region for each of them.
+     * Of this region itself only name, label, element and extent are then used. NULL: no bundle. */
+    const struct tgl_sim_region *members;
+    int member_count;
+    int64_t shadow_row; /* in a member: rows of all D before this one */
 } tgl_sim_region;
 
 /* A description of an address. */
 typedef struct tgl_where {
     char text[256];
 } tgl_where;
+
+/* The member of a bundle's region that contains the address, or is nearest to it; x itself if it is
+ * no bundle's region. */
+const tgl_sim_region *tgl_region_member(const tgl_sim_region *x, uintptr_t address);
 
 /* Whether all bytes of an access, `bytes` from `address` on, are elements of the region: within its
  * extent, and within one row. Rows are not checked if the matrices of the batch overlap, as the

@@ -376,7 +376,8 @@ static void beside_fault(tgl_machine *machine, const access *a, const char *othe
 
 static void unwritten_fault(tgl_machine *machine, const access *a)
 {
-    const char *forbidden = machine->launch->regions[a->region].forbidden;
+    const char *forbidden =
+        tgl_region_member(&machine->launch->regions[a->region], a->address)->forbidden;
     if (a->region == TGL_SIM_D)
         tgl_machine_fault(machine, a->pc, "reads %s, but %s", where_of_word(machine, a).text,
                           forbidden);
@@ -418,6 +419,7 @@ static tgl_global_word *word_at(const tgl_machine *machine, int region, uintptr_
     int64_t index, row, col;
     tgl_region_locate(&machine->launch->regions[TGL_SIM_D], address, &index, &row, &col);
     index += machine->launch->first_problem;
+    row += tgl_region_member(&machine->launch->regions[TGL_SIM_D], address)->shadow_row;
     return &words[(index * memory->m + row) * memory->n + col];
 }
 
@@ -426,7 +428,7 @@ static bool is_readable(const tgl_machine *machine, const access *a, const tgl_g
 {
     if (a->region == TGL_SIM_SCRATCH) return (word->has_data & mask) == mask;
     if (a->region == TGL_SIM_COUNTERS || word->written.launch > 0) return true;
-    return machine->launch->regions[TGL_SIM_D].forbidden == NULL;
+    return tgl_region_member(&machine->launch->regions[TGL_SIM_D], a->address)->forbidden == NULL;
 }
 
 bool tgl_global_has_shadow(int region)

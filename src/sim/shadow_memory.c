@@ -82,8 +82,8 @@ int tgl_memory_check_region(tgl_machine *machine, uintptr_t address, unsigned by
         if (!tgl_region_has(&regions[i], address, bytes)) continue;
         if (tgl_global_has_shadow(i) || i == TGL_SIM_AMAX) return i;
         if (is_write) region_fault(machine, address, bytes, true, "it is const", pc);
-        if (regions[i].forbidden != NULL)
-            region_fault(machine, address, bytes, false, regions[i].forbidden, pc);
+        const char *forbidden = tgl_region_member(&regions[i], address)->forbidden;
+        if (forbidden != NULL) region_fault(machine, address, bytes, false, forbidden, pc);
         return i;
     }
     region_fault(machine, address, bytes, is_write, NULL, pc);

@@ -147,6 +147,7 @@ typedef struct job {
     tgl_sim_memory memory;
     tgl_report report;
     tgl_record record;
+    tgl_bundle_regions *members; /* NULL: the run is not one of a bundle */
 } job;
 
 static tgl_status run_repeat(job *j, const tgl_launch *launch, int64_t repeat)
@@ -165,10 +166,14 @@ static tgl_status run_repeat(job *j, const tgl_launch *launch, int64_t repeat)
     const tgl_launch_extent e = {launch->part, own.first_problem, count};
     memcpy(own.grid, launch->grid, sizeof own.grid);
     memcpy(own.cluster, launch->cluster, sizeof own.cluster);
+    own.grid[0] = tgl_launch_width(launch, j->run, launch->grid[0]);
     if (launch->count_in_grid_z) own.grid[2] = (unsigned)count;
     TGL_TRY(tgl_launch_fill(&j->plan->list, launch, j->run, (char *)j->memory.counters,
                             (char *)j->memory.scratch, repeat, encode_tensor_map, NULL, arguments));
-    tgl_launch_regions(j->plan, j->run, &j->memory, &e, own.regions);
+    if (j->members != NULL)
+        tgl_launch_bundle_regions(&j->plan->shape, j->run->bundle, j->members, own.regions);
+    else
+        tgl_launch_regions(j->plan, j->run, &j->memory, &e, own.regions);
     own.trace = tgl_record_launch(&j->record, &own);
     TGL_TRY(tgl_host_threads_run(&j->runner->threads, &j->runner->machine, &own));
     tgl_report_add(&j->report, &j->runner->machine);
@@ -283,6 +288,22 @@ static tgl_status run_locked(tgl_sim_runner *runner, const tgl_plan *plan, const
     return status;
 }
 
+/* Runs a bundle while the runner is locked. */
+static tgl_status run_bundle(tgl_sim_runner *runner, const tgl_plan *plan, const tgl_run *run)
+{
+    job j = {.runner = runner, .plan = plan, .run = run, .memory = {.batch = 1}};
+    for (int i = 0; i < run->bundle->count; i++) {
+        const struct tgl_bundle_member *x = &run->bundle->members[i];
+        j.memory.m += x->m;
+        j.memory.n = x->n > j.memory.n ? x->n : j.memory.n;
+    }
+    j.members = malloc(sizeof *j.members);
+    if (j.members == NULL) return tgl_fail(TGL_NO_MEMORY, "no memory for the regions of a bundle");
+    const tgl_status status = run_steps(&j);
+    free(j.members);
+    return status;
+}
+
 tgl_status tgl_sim_run(const tgl_plan *plan, const tgl_run *run, void *stream)
 {
     TGL_NO_CANCEL;
@@ -292,7 +313,8 @@ tgl_status tgl_sim_run(const tgl_plan *plan, const tgl_run *run, void *stream)
     tgl_sim_runner *runner = tgl_sim_lock(sim);
     if (runner == NULL) return TGL_NO_MEMORY;
     tgl_run_clear_amax(run);
-    const tgl_status status = run_locked(runner, plan, run);
+    const tgl_status status =
+        run->bundle != NULL ? run_bundle(runner, plan, run) : run_locked(runner, plan, run);
     tgl_sim_unlock(runner);
     return status;
 }

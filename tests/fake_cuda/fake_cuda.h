@@ -67,11 +67,12 @@ enum {
     FAKE_TRANS_B,
     FAKE_BIG_A,
     FAKE_ALONG_K,
+    FAKE_BUNDLE,
     FAKE_MACROS
 };
 __attribute__((unused)) static const char *const fake_macros[FAKE_MACROS] = {
-    "BM",     "BN",     "SEPARATE_D", "DEVICE_SCALARS", "TYPE_A", "TYPE_B",
-    "TYPE_C", "TYPE_D", "TRANS_A",    "TRANS_B",        "BIG_A",  "ALONG_K"};
+    "BM",     "BN",      "SEPARATE_D", "DEVICE_SCALARS", "TYPE_A",  "TYPE_B", "TYPE_C",
+    "TYPE_D", "TRANS_A", "TRANS_B",    "BIG_A",          "ALONG_K", "BUNDLE"};
 
 #define FAKE_CUDA_API __attribute__((visibility("default")))
 
@@ -84,6 +85,7 @@ typedef int fake_number_function(void);
  *   fake_cuda_modules()  modules that are loaded
  *   fake_cuda_misuses()  misuses since the last call
  *   fake_cuda_encoded()  tensor maps encoded so far
+ *   fake_cuda_launches() launches so far, also those that became nodes of a graph
  *   fake_cuda_uploaded() bytes copied to devices so far
  *   fake_cuda_downloaded() bytes copied from devices so far
  *   fake_cuda_mapped()   memory of other processes that is mapped

@@ -5,6 +5,8 @@
 #include "elements.h"
 #include "fake_state.h"
 
+#include "../../kernels/lib/bundle_table.h"
+
 #include <stdint.h>
 #include <string.h>
 
@@ -198,6 +200,12 @@ static bool is_gemm(CUfunction function)
            is_called(function, "gemm_mma");
 }
 
+/* Takes struct tgl_bundle_args. */
+static bool is_bundle(CUfunction function)
+{
+    return is_gemm(function) && function->macros[FAKE_BUNDLE];
+}
+
 /* Also the first exercise of `tegula learn`, which has the same parameters. */
 static bool is_of_ladder(CUfunction function)
 {
@@ -216,7 +224,8 @@ static bool takes_a_map(CUfunction function)
 /* Size of the parameters in bytes; 0: unknown. */
 static size_t parameter_bytes(CUfunction function)
 {
-    return is_gemm(function)                      ? sizeof(struct tgl_gemm_args)
+    return is_bundle(function)                    ? sizeof(struct tgl_bundle_args)
+           : is_gemm(function)                    ? sizeof(struct tgl_gemm_args)
            : is_called(function, "sgemm_split_k") ? sizeof(split_args)
            : is_of_ladder(function)               ? sizeof(ladder_args)
                                                   : 0;
@@ -233,12 +242,31 @@ static long long split_tiles(CUfunction function, const struct tgl_gemm_args *ar
     return tiles_m * tiles_n - args->tiles_whole;
 }
 
+/* Whether the grid has the tiles of all products of the bundle. */
+static bool has_grid_of_bundle(const fake_node *node)
+{
+    struct tgl_bundle_args args;
+    const unsigned *grid = node->how.grid;
+    memcpy(&args, node->arguments, sizeof args);
+    const int bm = node->function->macros[FAKE_BM], bn = node->function->macros[FAKE_BN];
+    int tiles = 0;
+    for (int i = 0; i < args.bundle.count; i++) {
+        const struct tgl_bundle_member *x = &args.bundle.members[i];
+        if (x->first_tile != tiles || x->m < 1 || x->n < 1) return false;
+        tiles += (x->m + bm - 1) / bm * ((x->n + bn - 1) / bn);
+    }
+    return grid[0] == (unsigned)tiles && grid[1] == 1 && grid[2] == 1;
+}
+
 /* Whether the grid has the number of blocks that the kernel needs for its arguments, for
  * gemm/simt.cu also along x. run_gemm() itself computes the whole batch and all of D for any grid.
  */
-static bool has_expected_grid(CUfunction function, const fake_cuda_launch *l)
+static bool has_expected_grid(const fake_node *node)
 {
+    CUfunction function = node->function;
+    const fake_cuda_launch *l = &node->how;
     const struct tgl_gemm_args *args = &l->args;
+    if (is_bundle(function)) return has_grid_of_bundle(node);
     const bool has_loop = is_called(function, "sgemm_small_batch") ||
                           is_called(function, "gemm_batch_mma") || is_gemm_with_maps(function);
     const int batch = has_loop ? 1 : args->batch;
@@ -271,11 +299,13 @@ static void check_counters(CUfunction function, const struct tgl_gemm_args *args
 /* A ring of this thread's launches; the latest is launched[latest]. */
 static _Thread_local fake_cuda_launch launched[FAKE_CUDA_LAUNCHES];
 static _Thread_local int latest;
+static atomic_int launches;
 
 static void remember(const fake_cuda_launch *how)
 {
     latest = (latest + 1) % FAKE_CUDA_LAUNCHES;
     launched[latest] = *how;
+    atomic_fetch_add(&launches, 1);
 }
 
 /* Memory that was allocated in stream order may be used only by launches of its own stream or
@@ -300,11 +330,29 @@ static void check_pointers(const fake_node *node, CUstream stream)
     pthread_mutex_unlock(&fake_lock);
 }
 
+static void run_bundle(const fake_node *node, CUstream stream)
+{
+    struct tgl_bundle_args args;
+    memcpy(&args, node->arguments, sizeof args);
+    for (int i = 0; i < args.bundle.count; i++) {
+        const struct tgl_bundle_member *x = &args.bundle.members[i];
+        struct tgl_gemm_args own = args.args;
+        own.A = x->A, own.B = x->B, own.D = x->D;
+        own.lda = x->lda, own.ldb = x->ldb, own.ldd = x->ldd;
+        own.m = x->m, own.n = x->n, own.k = x->k;
+        own.alpha = x->alpha, own.beta = x->beta;
+        own.batch = 1;
+        run_gemm(node->function, &own, stream);
+    }
+}
+
 static void run_kernel(const fake_node *node, CUstream stream)
 {
     CUfunction function = node->function;
     fake_raise(&function->module->latest_work, stream->latest_work);
-    if (is_gemm(function)) {
+    if (is_bundle(function)) {
+        run_bundle(node, stream);
+    } else if (is_gemm(function)) {
         struct tgl_gemm_args args;
         memcpy(&args, node->arguments, sizeof args);
         check_counters(function, &args);
@@ -398,8 +446,7 @@ static CUresult launch(fake_node *node, void **arguments, void **extra, CUstream
     if (is_gemm(node->function)) memcpy(&node->how.args, node->arguments, sizeof node->how.args);
     memcpy(node->how.bytes, node->arguments, sizeof node->how.bytes);
     remember(&node->how);
-    if (!is_legal(node) ||
-        (is_gemm(node->function) && !has_expected_grid(node->function, &node->how)))
+    if (!is_legal(node) || (is_gemm(node->function) && !has_expected_grid(node)))
         return INVALID_VALUE;
     check_pointers(node, stream);
     pass_time(node);
@@ -534,11 +581,16 @@ static atomic_int encoded;
 /* ---- For the tests --------------------------------------------------------------------------- */
 
 fake_cuda_launched_function fake_cuda_launched;
-fake_number_function fake_cuda_encoded;
+fake_number_function fake_cuda_encoded, fake_cuda_launches;
 
 FAKE_CUDA_API fake_cuda_launch fake_cuda_launched(int back)
 {
     return launched[(latest + FAKE_CUDA_LAUNCHES - back) % FAKE_CUDA_LAUNCHES];
+}
+
+FAKE_CUDA_API int fake_cuda_launches(void)
+{
+    return atomic_load(&launches);
 }
 
 FAKE_CUDA_API int fake_cuda_encoded(void)

@@ -131,7 +131,7 @@ typedef struct fake_node {
     CUfunction function;
     fake_cuda_launch how;
     unsigned block[3];
-    unsigned char arguments[1024];
+    unsigned char arguments[4096];
     size_t argument_bytes;
     void *memory;
     size_t bytes;

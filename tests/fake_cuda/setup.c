@@ -64,6 +64,11 @@ int encoded_maps(void)
     return number_of(driver, "fake_cuda_encoded");
 }
 
+int launches_so_far(void)
+{
+    return number_of(driver, "fake_cuda_launches");
+}
+
 int uploaded_bytes(void)
 {
     return number_of(driver, "fake_cuda_uploaded");

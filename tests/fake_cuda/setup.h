@@ -50,6 +50,7 @@ int context_depth(void);
 int loaded_modules(void);
 int misuses(void);
 int encoded_maps(void);
+int launches_so_far(void);
 int uploaded_bytes(void);
 int downloaded_bytes(void);
 int compilations(void);

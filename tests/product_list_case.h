@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A random list of products (tgl_grouped_list()) with small integers as elements, whose results are
+ * exact, and a reference.
+ */
+#ifndef TGL_PRODUCT_LIST_CASE_H
+#define TGL_PRODUCT_LIST_CASE_H
+
+#include "support.h"
+
+typedef struct product_list_case {
+    int count;
+    int64_t side; /* maximum of m, n and k; m, n and k may be 0 */
+    uint64_t seed;
+    bool is_mixed; /* types, transposes, orders and alignments are random; else those below */
+    tgl_type type;
+    tgl_compute compute;
+    bool trans_a, trans_b;
+    bool is_aligned; /* sizes and addresses are multiples of 16 bytes */
+} product_list_case;
+
+/* The list in memory. All matrices lie in one block of the device's memory, between bytes of
+ * 255, which are NaN in all types. */
+typedef struct product_list {
+    const product_list_case *c;
+    tgl_problem *problems;
+    tgl_operands *operands;
+    size_t bytes;
+    char *before, *expected; /* the block before and after the products */
+    char *device;
+} product_list;
+
+/* Makes the list and uploads the block. */
+product_list make_product_list(tgl_device *dev, const product_list_case *c);
+void free_product_list(tgl_device *dev, product_list *list);
+
+/* Fails with the case's description unless the block has the expected results, or is as before the
+ * products. */
+void assert_products(tgl_device *dev, const product_list *list);
+void assert_no_products(tgl_device *dev, const product_list *list);
+
+/* Makes, runs, checks and frees a list. */
+void check_product_list(tgl_device *dev, const product_list_case *c);
+
+#endif
