@@ -43,6 +43,8 @@ typedef struct tgl_shape {
     int pairs_b; /* not 0: this is the real product that computes a complex one. k and n count real
                     numbers, and kernels read the complex B directly. The value is the macro PAIRS
                     of kernels/lib/complex_pairs.h. Only plan/complex.c sets it */
+    bool pairs_a;  /* as pairs_b: op(A) is the transpose of a complex matrix, which kernels read
+                      directly */
     bool in_place; /* D is C */
     tgl_type type_a, type_b, type_c, type_d, type_accumulate;
     tgl_compute compute;
@@ -65,6 +67,10 @@ typedef struct tgl_shape {
     tgl_group_form group_form;
     tgl_shape_epilogue epilogue;
 } tgl_shape;
+
+/* Which operands of a complex product a kernel reads as they are stored (pairs_b, pairs_a). A
+ * pre-pass expands the others to real matrices. */
+typedef enum tgl_pairs { TGL_PAIRS_NONE, TGL_PAIRS_B, TGL_PAIRS_BOTH, TGL_PAIRS_COUNT } tgl_pairs;
 
 /* For predictions: a grouped product as a batch of groups of equal size. Other shapes are
  * unchanged. */
