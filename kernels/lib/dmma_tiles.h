@@ -15,8 +15,8 @@
  * COLUMN(g, j) of the warp.
  *
  * PAIRS not 0: op(B) is the real matrix B' of a complex B (lib/complex_pairs.h). The stage holds
- * the complex B as TMA reads it, and a lane computes the elements of B' while it loads them. Half as
- * many lines are enough: a K-major line is a complex column, which serves two columns of B'; an
+ * the complex B as TMA reads it, and a lane computes the elements of B' while it loads them. Half
+ * as many lines are enough: a K-major line is a complex column, which serves two columns of B'; an
  * MN-major line is a complex row, which serves two k. If A is transposed, too, a line of it is a
  * row of complex elements of the stored matrix: a box has 8 of them, of two k.
  */
@@ -142,8 +142,8 @@ static __device__ __forceinline__ void load_tile(unsigned char *to, const struct
 }
 
 /* Copies the tile of op(A) that begins at depth p. */
-static __device__ __forceinline__ void load_tile_a(unsigned char *to, struct dmma_source from, int p,
-                                                   mbarrier *full)
+static __device__ __forceinline__ void load_tile_a(unsigned char *to, struct dmma_source from,
+                                                   int p, mbarrier *full)
 {
     if (A_PAIRS) {
         from.edge *= 2;
@@ -154,8 +154,8 @@ static __device__ __forceinline__ void load_tile_a(unsigned char *to, struct dmm
 }
 
 /* Copies the tile of op(B) that begins at depth p. */
-static __device__ __forceinline__ void load_tile_b(unsigned char *to, struct dmma_source from, int p,
-                                                   mbarrier *full)
+static __device__ __forceinline__ void load_tile_b(unsigned char *to, struct dmma_source from,
+                                                   int p, mbarrier *full)
 {
     if (PAIRS && B_K_MAJOR) from.edge /= 2;
     load_tile(to, &from, PAIRS && !B_K_MAJOR ? p / 2 : p, BN, B_K_MAJOR, PAIRS ? BK / 2 : BK, full);
@@ -217,7 +217,8 @@ static __device__ __forceinline__ unsigned dmma_offset_of_a(int warp_row, int p,
                                                             const int half)
 {
     if (A_K_MAJOR) return dmma_offset_of(warp_row + ROW(g, half), p);
-    const int line = A_PAIRS ? p / 2 : p, element = A_PAIRS ? 2 * ROW(g, half) + p % 2 : ROW(g, half);
+    const int line = A_PAIRS ? p / 2 : p,
+              element = A_PAIRS ? 2 * ROW(g, half) + p % 2 : ROW(g, half);
     return (unsigned)warp_row * 128 + dmma_offset_of(line, element);
 }
 
@@ -244,9 +245,8 @@ static __device__ __forceinline__ struct dmma_lane_source dmma_lane_source(int w
                                          : dmma_offset_of_a(warp_row, i / 2 * 4 + t, g, i % 2);
 #pragma unroll
     for (int i = 0; i < STEPS * 2 * 2; i++)
-        from.b[i] = B_K_MAJOR || PAIRS
-                        ? dmma_offset_of_b(warp_col, i / 2 * 4 + t, g, i % 2)
-                        : dmma_offset_of_b(warp_col, i / 2 % 2 * 4 + t, g, i % 2);
+        from.b[i] = B_K_MAJOR || PAIRS ? dmma_offset_of_b(warp_col, i / 2 * 4 + t, g, i % 2)
+                                       : dmma_offset_of_b(warp_col, i / 2 % 2 * 4 + t, g, i % 2);
 #if PAIRS
     for (int j = 0; j < 2; j++)
         from.sign[j] = (unsigned)pair_is_negative(t, COLUMN(g, j)) << 31;

@@ -34,14 +34,14 @@ static const dmma_row dmma_rows[] = {
     {"dmma_128x128", 128, 128, 64, 1, 2,  6, 1, 168, 0.96},
     {"dmma_128x64",  128,  64, 64, 1, 1,  4, 2, 128, 0.83},
     {"dmma_64x128",   64, 128, 64, 1, 1,  4, 2, 128, 0.80},
-    {"dmma_64x64",    64,  64, 32, 1, 2,  6, 2, 165, 0.86},
-    {"dmma_64x64_s2", 64,  64, 32, 2, 1, 10, 1, 166, 0.96},
-    {"dmma_64x32",    64,  32, 32, 1, 2,  6, 3, 165, 0.53},
-    {"dmma_64x32_s2", 64,  32, 32, 2, 2, 12, 1, 169, 0.75},
-    {"dmma_32x64",    32,  64, 32, 1, 2,  6, 3, 165, 0.52},
-    {"dmma_16x128",   16, 128, 16, 1, 1,  6, 2, 118, 0.80},
-    {"dmma_16x64",    16,  64, 16, 1, 1,  7, 3, 118, 0.65},
-    {"dmma_32x32",    32,  32, 16, 1, 1,  8, 3, 118, 0.65},
+    {"dmma_64x64",    64,  64, 32, 1, 2,  6, 2, 168, 0.86},
+    {"dmma_64x64_s2", 64,  64, 32, 2, 1, 10, 1, 168, 0.96},
+    {"dmma_64x32",    64,  32, 32, 1, 2,  6, 3, 168, 0.53},
+    {"dmma_64x32_s2", 64,  32, 32, 2, 2, 12, 1, 182, 0.75},
+    {"dmma_32x64",    32,  64, 32, 1, 2,  6, 3, 168, 0.52},
+    {"dmma_16x128",   16, 128, 16, 1, 1,  6, 2, 124, 0.80},
+    {"dmma_16x64",    16,  64, 16, 1, 1,  7, 3, 123, 0.65},
+    {"dmma_32x32",    32,  32, 16, 1, 1,  8, 3, 124, 0.65},
     {"dmma_32x32_s2", 32,  32, 16, 2, 1,  8, 3, 128, 0.95},
 };
 // clang-format on
@@ -271,7 +271,10 @@ static void dmma_predict(const tgl_chip *chip, const tgl_shape *s, tgl_candidate
     dmma_geometry g;
     const tgl_rectangle part = tgl_whole(s);
     const char *why = dmma_make_geometry(chip, s, &part, &c->choice, &g);
-    if (tgl_gemm_predict(chip, s, why, &g.step, c)) dmma_predict_time(chip, s, &g, c);
+    if (!tgl_gemm_predict(chip, s, why, &g.step, c)) return;
+    /* The launch has min_blocks blocks per SM at most, even if more would fit. */
+    c->resident = (int)tgl_min64(c->resident, g.row->min_blocks);
+    dmma_predict_time(chip, s, &g, c);
 }
 
 /* ---- Lower bounds ---------------------------------------------------------------------------- */

@@ -302,8 +302,7 @@ static double least_of(const planning *p, const tgl_shape *shape, const tgl_choi
     tgl_rectangle tiles, strips[TGL_STRIPS_MAX];
     const char *why;
     if (tgl_family_unsupported(choice->family, shape, p->chip) != NULL) return INFINITY;
-    const double whole =
-        least_seconds(p->chip, &expanded_for(p, choice->family)->shape, choice);
+    const double whole = least_seconds(p->chip, &expanded_for(p, choice->family)->shape, choice);
     const int count = find_strips(choice, shape, &tiles, strips, &why);
     if (count == 0) return whole;
     const tgl_shape most = tgl_part_shape(shape, &tiles);
