@@ -321,6 +321,22 @@ static void parts_err_within_the_bound(void **state)
 /* ---- Devices --------------------------------------------------------------------------------- */
 
 /* Complex products are planned as real ones, with and without tensor cores. */
+/* A thin product would be bound by its pre-pass: the planner counts it, and prefers a kernel that
+ * reads the complex B. */
+static void the_planner_counts_prepasses(void **state)
+{
+    const tgl_problem problem = problem_of(TGL_C128, 40, 6040, 968);
+    static char text[32000];
+    double direct = 0, expanded = 0;
+    (void)state;
+    assert_status(tgl_chip_explain("h200", &problem, NULL, text, sizeof text, NULL), TGL_OK);
+    assert_non_null(strstr(text, "choice      dmma_"));
+    assert_int_equal(sscanf(strstr(text, "  dmma_64x64_s2") + 24, "%lf", &direct), 1);
+    assert_int_equal(sscanf(strstr(text, "  mma_64x64x128_f64") + 24, "%lf", &expanded), 1);
+    /* 94 MB are read and 187 MB written at less than 5 TB/s. */
+    assert_true(direct < 70 && expanded > 56 + 40);
+}
+
 static void chips_plan_real_products(void **state)
 {
     (void)state;
@@ -354,6 +370,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(conjugates_of_real_matrices_are_the_matrices, setup_cpu,
                                         teardown_device),
         cmocka_unit_test_setup_teardown(parts_err_within_the_bound, setup_cpu, teardown_device),
+        cmocka_unit_test(the_planner_counts_prepasses),
         cmocka_unit_test(chips_plan_real_products),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -54,6 +54,10 @@ static const struct {
     {TGL_C64, TGL_COMPUTE_ACCURATE, "accurate_128x64", 40, 24, 140},
     {TGL_C64, TGL_COMPUTE_TF32, "wgmma_128x128", 40, 24, 36},
     {TGL_C128, TGL_COMPUTE_IEEE, "dmma_64x64", 37, 21, 35},
+    {TGL_C128, TGL_COMPUTE_IEEE, "dmma_128x128", 131, 67, 9},
+    {TGL_C128, TGL_COMPUTE_IEEE, "dmma_16x64:splits=3", 19, 35, 77},
+    {TGL_C128, TGL_COMPUTE_IEEE, "dmma_32x32_s2", 33, 17, 90},
+    {TGL_C128, TGL_COMPUTE_IEEE, "mma_32x32x256_s2_f64", 33, 17, 40},
     {TGL_C64, TGL_COMPUTE_IEEE, NULL, 40, 1, 90},
     {TGL_C128, TGL_COMPUTE_IEEE, NULL, 1, 40, 90},
     {TGL_C64, TGL_COMPUTE_ACCURATE, NULL, 300, 2, 30},
@@ -109,6 +113,51 @@ static void batches(void **state)
         p->stride_b = c.pointers ? 400 : 0;
         assert_true(check_case(*state, &c));
     }
+}
+
+/* ---- Complex operands that a kernel reads -----------------------------------------------------
+ */
+
+/* Family dmma reads complex matrices without an expansion and without bank conflicts. layout: bit
+ * 0: A is transposed, bit 1: B. */
+static void check_pairs(tgl_device *dev, const char *kernel, int layout)
+{
+    static double A[2 * 64 * 40], B[2 * 64 * 40], C[2 * 64 * 64];
+    const tgl_plan_options options = {.size = sizeof options, .kernel = kernel};
+    tgl_counters counters = {.size = sizeof counters};
+    tgl_problem p = problem_of(TGL_C128, 64, 64, 40);
+    tgl_plan *plan;
+    p.trans_a = layout & 1 ? TGL_TRANS : TGL_NO_TRANS;
+    p.trans_b = layout & 2 ? TGL_TRANS : TGL_NO_TRANS;
+    p.lda = layout & 1 ? 64 : 40;
+    p.ldb = layout & 2 ? 40 : 64;
+    assert_status(tgl_plan_create(dev, &p, &options, &plan), TGL_OK);
+    assert_true(tgl_plan_workspace_size(plan) == sizeof C); /* a copy of C, and no B' or A' */
+    assert_status(tgl_plan_run(plan, 1, A, B, 0, C, NULL), TGL_OK);
+    assert_status(tgl_plan_counters(plan, &counters), TGL_OK);
+    assert_true(counters.shared_load_wavefronts > 0);
+    assert_int_equal(counters.shared_load_conflicts, 0);
+    assert_int_equal(counters.shared_store_conflicts, 0);
+    tgl_plan_destroy(plan);
+}
+
+static void dmma_reads_complex_operands(void **state)
+{
+    static const char *const kernels[] = {"dmma_128x128", "dmma_64x64", "dmma_64x32_s2",
+                                          "dmma_16x128"};
+    for (size_t i = 0; i < COUNT_OF(kernels); i++)
+        for (int layout = 0; layout < 4; layout++)
+            check_pairs(*state, kernels[i], layout);
+}
+
+static void dmma_exchanges_no_complex_operands(void **state)
+{
+    const tgl_problem p = problem_of(TGL_C128, 20, 10, 30);
+    const tgl_plan_options options = {.size = sizeof options, .kernel = "dmma_16x64:exchanged=1"};
+    tgl_plan *plan;
+    assert_status(tgl_plan_create(*state, &p, &options, &plan), TGL_UNSUPPORTED);
+    assert_sentence("dmma_16x64 cannot serve c128, m=20 n=10 k=30: it computes no tiles of D^T of "
+                    "complex matrices");
 }
 
 /* ---- Errors ---------------------------------------------------------------------------------- */
@@ -261,6 +310,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(random_products, setup_sim, teardown_device),
         cmocka_unit_test_setup_teardown(layouts_of_families, setup_sim, teardown_device),
         cmocka_unit_test_setup_teardown(batches, setup_sim, teardown_device),
+        cmocka_unit_test_setup_teardown(dmma_reads_complex_operands, setup_sim, teardown_device),
+        cmocka_unit_test_setup_teardown(dmma_exchanges_no_complex_operands, setup_sim,
+                                        teardown_device),
         cmocka_unit_test_setup_teardown(parts_err_within_the_bound, setup_sim, teardown_device),
         cmocka_unit_test_setup_teardown(prepared_operands, setup_sim, teardown_device),
         cmocka_unit_test_setup_teardown(a_prepared_operand_is_for_its_conjugates, setup_sim,

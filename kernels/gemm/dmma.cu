@@ -17,6 +17,8 @@
  *                 ahead into the next unit of work while the consumers store.
  *   exchanged     If D has few columns, the kernel computes tiles of D^T, which may have 16 rows
  *                 only. BM is then the number of columns of D in a tile.
+ *   pairs         The product computes a complex one and reads complex matrices: macro PAIRS of
+ *                 lib/complex_pairs.h.
  *   split-K       A tile has several units of work, each a part of its K. The last unit to finish
  *                 adds the sums of all units in the workspace, in the order of K: results are
  *                 bitwise the same every run.
@@ -68,8 +70,8 @@ static __device__ __forceinline__ void dmma_produce(const struct tgl_gemm_args *
             mbarrier *full = &shared->ring.full[at.stage];
             mbarrier_wait(&shared->ring.empty[at.stage], at.parity ^ 1);
             mbarrier_arrive_and_expect(full, STAGE_BYTES);
-            load_tile(stage, &a, step * BK, BM, A_K_MAJOR, full);
-            load_tile(stage + A_BYTES, &b, step * BK, BN, B_K_MAJOR, full);
+            load_tile_a(stage, a, step * BK, full);
+            load_tile_b(stage + A_BYTES, b, step * BK, full);
             advance(&at);
         }
     }

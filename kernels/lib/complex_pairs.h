@@ -30,14 +30,18 @@ static __device__ __forceinline__ int pair_part(int p, int col)
     return (p ^ col) & 1;
 }
 
+/* Returns 1 if B'[p][col] is the negative of the part, else 0. */
+static __device__ __forceinline__ int pair_is_negative(int p, int col)
+{
+    const int is_second = p & 1, is_im = pair_part(p, col);
+    return (is_second & is_im) ^ (PAIRS_CONJ & is_im) ^ (PAIRS_CONJ_OTHER & is_second);
+}
+
 /* Returns B'[p][col]. part: the real or the imaginary part of the complex element, whichever
  * pair_part(p, col) says. */
 static __device__ __forceinline__ float pair_element(float part, int p, int col)
 {
-    const int is_second = p & 1, is_im = pair_part(p, col);
-    const int is_negative =
-        (is_second & is_im) ^ (PAIRS_CONJ & is_im) ^ (PAIRS_CONJ_OTHER & is_second);
-    return is_negative ? -part : part;
+    return pair_is_negative(p, col) ? -part : part;
 }
 
 #endif

@@ -13,10 +13,17 @@
  * conflicts, the rows and columns of the instruction are permuted (lib/mma.h; g = lane / 4, t =
  * lane % 4): its row g is row ROW(g, half) of 16 rows of the tile, and its column g is column
  * COLUMN(g, j) of the warp.
+ *
+ * PAIRS not 0: op(B) is the real matrix B' of a complex B (lib/complex_pairs.h). The stage holds
+ * the complex B as TMA reads it, and a lane computes the elements of B' while it loads them. Half
+ * as many lines are enough: a K-major line is a complex column, which serves two columns of B'; an
+ * MN-major line is a complex row, which serves two k. If A is transposed, too, a line of it is a
+ * row of complex elements of the stored matrix: a box has 8 of them, of two k.
  */
 #ifndef TGL_DMMA_TILES_H
 #define TGL_DMMA_TILES_H
 
+#include "lib/complex_pairs.h"
 #include "lib/element.h"
 #include "lib/gemm_args.h"
 #include "lib/stage_ring.h"
@@ -52,6 +59,10 @@
 #define TRANS_B 0 /* 0: B is k x n, or k x m if EXCHANGED; 1: n x k or m x k */
 #endif
 
+#if PAIRS && EXCHANGED
+#error "EXCHANGED: 0 with PAIRS"
+#endif
+
 #define WN 32 /* columns of D that a warp computes */
 #define BK 16 /* depth of a stage */
 
@@ -85,8 +96,10 @@
 #define NT                 (WN / 8)
 #define GROUPS             (STEPS * MT) /* 16-row fragments of A in a stage (16 x 8 each) */
 #define A_SLOTS            (2 * AHEAD)
+#define A_PAIRS            (PAIRS && TRANS_A)
 #define A_BYTES            (BM * 128)
-#define STAGE_BYTES        ((BM + BN) * 128)
+#define B_BYTES            (BN * 128 / (PAIRS ? 2 : 1))
+#define STAGE_BYTES        (A_BYTES + B_BYTES)
 
 #if STAGES % SLICES != 0
 #error "STAGES: a multiple of SLICES, so that a stage always belongs to the same slice"
@@ -113,18 +126,39 @@ struct dmma_source {
     int z;    /* the number of the matrix in the batch */
 };
 
-/* Copies the tile of `edge` rows or columns that begins at depth p. */
+/* Copies the tile of `edge` rows or columns that begins at depth p. lines: number of lines of a box
+ * of an MN-major tile. */
 static __device__ __forceinline__ void load_tile(unsigned char *to, const struct dmma_source *from,
                                                  int p, const int edge, const bool k_major,
-                                                 mbarrier *full)
+                                                 const int lines, mbarrier *full)
 {
     if (k_major) {
         tma_load_3d(to, from->map, p, from->edge, from->z, full);
     } else {
 #pragma unroll
         for (int i = 0; i < edge; i += 16)
-            tma_load_3d(to + i * 128, from->map, from->edge + i, p, from->z, full);
+            tma_load_3d(to + i / 16 * lines * 128, from->map, from->edge + i, p, from->z, full);
     }
+}
+
+/* Copies the tile of op(A) that begins at depth p. */
+static __device__ __forceinline__ void load_tile_a(unsigned char *to, struct dmma_source from,
+                                                   int p, mbarrier *full)
+{
+    if (A_PAIRS) {
+        from.edge *= 2;
+        load_tile(to, &from, p / 2, 2 * BM, false, BK / 2, full);
+    } else {
+        load_tile(to, &from, p, BM, A_K_MAJOR, BK, full);
+    }
+}
+
+/* Copies the tile of op(B) that begins at depth p. */
+static __device__ __forceinline__ void load_tile_b(unsigned char *to, struct dmma_source from,
+                                                   int p, mbarrier *full)
+{
+    if (PAIRS && B_K_MAJOR) from.edge /= 2;
+    load_tile(to, &from, PAIRS && !B_K_MAJOR ? p / 2 : p, BN, B_K_MAJOR, PAIRS ? BK / 2 : BK, full);
 }
 
 /* ---- Fragments ------------------------------------------------------------------------------- */
@@ -144,25 +178,60 @@ static __device__ __forceinline__ void load_tile(unsigned char *to, const struct
  *
  * MN-major: a line is a k. The four lanes of a t read chunks c and c ^ 4 of one line, both halves
  * of each. The numbers of the lines of the four t differ in bits 0 and 1. The swizzle thus moves
- * the two chunks to different positions in each of these lines. */
+ * the two chunks to different positions in each of these lines.
+ *
+ * PAIRS: two neighbouring columns of a K-major B', or two k of an MN-major one, are one line. The
+ * lanes that read it read the same doubles. K_MAJOR_PAIR gives the four g lines whose numbers
+ * differ in bits 1 and 2. The four g of a transposed A read chunks that differ in bits 1 and 2, of
+ * lines whose numbers differ in bit 0. */
 #define K_MAJOR_ROW(g, half)  ((g) % 4 * 2 + (g) / 4 + (half)*8)
 #define MN_MAJOR_ROW(g, half) ((g) / 2 % 2 * 8 + (g) / 4 * 2 + (g) % 2 + (half)*4)
-#define ROW(g, half)          (A_K_MAJOR ? K_MAJOR_ROW(g, half) : MN_MAJOR_ROW(g, half))
+#define ROW(g, half)          (A_K_MAJOR || A_PAIRS ? K_MAJOR_ROW(g, half) : MN_MAJOR_ROW(g, half))
 #define K_MAJOR_COLUMN(g, j)  (((g) % 2 * 2 + (j) / 2) * 8 + ((g) / 2 ^ (g) % 2 * 2) * 2 + (j) % 2)
 #define MN_MAJOR_COLUMN(g, j) ((j) / 2 * 16 + MN_MAJOR_ROW(g, (j) % 2))
-#define COLUMN(g, j)          (B_K_MAJOR ? K_MAJOR_COLUMN(g, j) : MN_MAJOR_COLUMN(g, j))
+#define K_MAJOR_PAIR(g, j)    ((j) / 2 * 16 + (g) % 2 * 8 + (g) / 2 % 2 * 4 + (g) / 4 * 2 + (j) % 2)
+#define COLUMN(g, j)                                                                               \
+    (!B_K_MAJOR ? MN_MAJOR_COLUMN(g, j) : PAIRS ? K_MAJOR_PAIR(g, j) : K_MAJOR_COLUMN(g, j))
 
 /* Byte offsets in a stage at which a lane reads elements. The other elements that it reads are
  * constant numbers of lines (128 bytes) behind these. A K-major operand needs an offset for each
  * half of K of each step, and B also one for each j = 0 and 1. An MN-major operand needs an offset
- * for each half of a step's K: of A for each half of 16 rows, of B for each j = 0 and 1. */
+ * for each half of a step's K: of A for each half of 16 rows, of B for each j = 0 and 1. With
+ * PAIRS, both have the offsets of a K-major one. sign: the bits that change the sign of an element
+ * of B', for j = 0 and 1. */
 struct dmma_lane_source {
     unsigned a[STEPS * 2], b[STEPS * 2 * 2];
+#if PAIRS
+    unsigned sign[2];
+#endif
 };
 
 static __device__ __forceinline__ unsigned dmma_offset_of(int line, int element)
 {
     return swizzle_128((unsigned)(line * 128 + element * 8));
+}
+
+/* The offset of element p of row ROW(g, half) of the tile, where p counts from the stage's first k.
+ */
+static __device__ __forceinline__ unsigned dmma_offset_of_a(int warp_row, int p, int g,
+                                                            const int half)
+{
+    if (A_K_MAJOR) return dmma_offset_of(warp_row + ROW(g, half), p);
+    const int line = A_PAIRS ? p / 2 : p,
+              element = A_PAIRS ? 2 * ROW(g, half) + p % 2 : ROW(g, half);
+    return (unsigned)warp_row * 128 + dmma_offset_of(line, element);
+}
+
+/* The offset of the double for element p of column COLUMN(g, j). */
+static __device__ __forceinline__ unsigned dmma_offset_of_b(int warp_col, int p, int g, const int j)
+{
+    const int col = COLUMN(g, j), lines_of = PAIRS ? 2 : 1; /* columns or k of a line */
+    if (B_K_MAJOR)
+        return A_BYTES +
+               dmma_offset_of((warp_col + col) / lines_of, PAIRS ? p ^ pair_part(0, col) : p);
+    const int box = warp_col * 128 / lines_of;
+    return A_BYTES + (unsigned)box +
+           dmma_offset_of(p / lines_of, PAIRS ? col ^ pair_part(p, 0) : col);
 }
 
 static __device__ __forceinline__ struct dmma_lane_source dmma_lane_source(int warp_row,
@@ -172,15 +241,16 @@ static __device__ __forceinline__ struct dmma_lane_source dmma_lane_source(int w
     struct dmma_lane_source from;
 #pragma unroll
     for (int i = 0; i < STEPS * 2; i++)
-        from.a[i] = A_K_MAJOR
-                        ? dmma_offset_of(warp_row + ROW(g, 0), i * 4 + t)
-                        : (unsigned)warp_row * 128 + dmma_offset_of(i / 2 * 4 + t, ROW(g, i % 2));
+        from.a[i] = A_K_MAJOR || A_PAIRS ? dmma_offset_of_a(warp_row, i * 4 + t, g, 0)
+                                         : dmma_offset_of_a(warp_row, i / 2 * 4 + t, g, i % 2);
 #pragma unroll
     for (int i = 0; i < STEPS * 2 * 2; i++)
-        from.b[i] =
-            A_BYTES + (B_K_MAJOR ? dmma_offset_of(warp_col + COLUMN(g, i % 2), i / 2 * 4 + t)
-                                 : (unsigned)warp_col * 128 +
-                                       dmma_offset_of(i / 2 % 2 * 4 + t, COLUMN(g, i % 2)));
+        from.b[i] = B_K_MAJOR || PAIRS ? dmma_offset_of_b(warp_col, i / 2 * 4 + t, g, i % 2)
+                                       : dmma_offset_of_b(warp_col, i / 2 % 2 * 4 + t, g, i % 2);
+#if PAIRS
+    for (int j = 0; j < 2; j++)
+        from.sign[j] = (unsigned)pair_is_negative(t, COLUMN(g, j)) << 31;
+#endif
     return from;
 }
 
@@ -199,8 +269,27 @@ static __device__ __forceinline__ void dmma_load_a(double *to, const unsigned ch
 {
 #pragma unroll
     for (int i = 0; i < 4; i++)
-        to[i] = A_K_MAJOR ? double_at(stage, from->a[step * 2 + i / 2], group * 16 + i % 2 * 8)
-                          : double_at(stage, from->a[i], group * 16 + step * 8);
+        to[i] = A_K_MAJOR || A_PAIRS
+                    ? double_at(stage, from->a[step * 2 + i / 2], group * 16 + i % 2 * 8)
+                    : double_at(stage, from->a[i], group * 16 + step * 8);
+}
+
+/* Element number i, 0 or 1, of the fragment of B for instruction number j, 0 to 3. */
+static __device__ __forceinline__ double dmma_element_b(const unsigned char *stage,
+                                                        const struct dmma_lane_source *from,
+                                                        const int step, const int i, const int j)
+{
+#if PAIRS
+    union {
+        double number;
+        unsigned words[2];
+    } x = {double_at(stage, from->b[(step * 2 + i) * 2 + j % 2], j / 2 * 8)};
+    x.words[1] ^= from->sign[j % 2];
+    return x.number;
+#else
+    return B_K_MAJOR ? double_at(stage, from->b[(step * 2 + i) * 2 + j % 2], j / 2 * 8)
+                     : double_at(stage, from->b[i * 2 + j % 2], j / 2 * 16 + step * 8);
+#endif
 }
 
 /* Loads the fragments of B for all columns of the warp. */
@@ -212,8 +301,7 @@ static __device__ __forceinline__ void dmma_load_b(double (*to)[2], const unsign
     for (int j = 0; j < NT; j++)
 #pragma unroll
         for (int i = 0; i < 2; i++)
-            to[j][i] = B_K_MAJOR ? double_at(stage, from->b[(step * 2 + i) * 2 + j % 2], j / 2 * 8)
-                                 : double_at(stage, from->b[i * 2 + j % 2], j / 2 * 16 + step * 8);
+            to[j][i] = dmma_element_b(stage, from, step, i, j);
 }
 
 /* ---- Sums ------------------------------------------------------------------------------------ */

@@ -116,7 +116,8 @@ double tgl_fma_lanes(const tgl_chip *chip, tgl_type sums)
 double tgl_operand_bytes(const tgl_shape *s)
 {
     const double m = (double)s->m, n = (double)s->n, k = (double)s->k;
-    return (double)s->batch * ((double)tgl_type_size(s->type_a) * (m * k + k * n) +
+    const double elements_b = s->pairs_b != 0 ? k * n / 2 : k * n;
+    return (double)s->batch * ((double)tgl_type_size(s->type_a) * (m * k + elements_b) +
                                (double)tgl_type_size(s->type_d) * m * n);
 }
 

@@ -34,14 +34,14 @@ static const dmma_row dmma_rows[] = {
     {"dmma_128x128", 128, 128, 64, 1, 2,  6, 1, 168, 0.96},
     {"dmma_128x64",  128,  64, 64, 1, 1,  4, 2, 128, 0.83},
     {"dmma_64x128",   64, 128, 64, 1, 1,  4, 2, 128, 0.80},
-    {"dmma_64x64",    64,  64, 32, 1, 2,  6, 2, 165, 0.86},
-    {"dmma_64x64_s2", 64,  64, 32, 2, 1, 10, 1, 166, 0.96},
-    {"dmma_64x32",    64,  32, 32, 1, 2,  6, 3, 165, 0.53},
-    {"dmma_64x32_s2", 64,  32, 32, 2, 2, 12, 1, 169, 0.75},
-    {"dmma_32x64",    32,  64, 32, 1, 2,  6, 3, 165, 0.52},
-    {"dmma_16x128",   16, 128, 16, 1, 1,  6, 2, 118, 0.80},
-    {"dmma_16x64",    16,  64, 16, 1, 1,  7, 3, 118, 0.65},
-    {"dmma_32x32",    32,  32, 16, 1, 1,  8, 3, 118, 0.65},
+    {"dmma_64x64",    64,  64, 32, 1, 2,  6, 2, 168, 0.86},
+    {"dmma_64x64_s2", 64,  64, 32, 2, 1, 10, 1, 168, 0.96},
+    {"dmma_64x32",    64,  32, 32, 1, 2,  6, 3, 168, 0.53},
+    {"dmma_64x32_s2", 64,  32, 32, 2, 2, 12, 1, 182, 0.75},
+    {"dmma_32x64",    32,  64, 32, 1, 2,  6, 3, 168, 0.52},
+    {"dmma_16x128",   16, 128, 16, 1, 1,  6, 2, 124, 0.80},
+    {"dmma_16x64",    16,  64, 16, 1, 1,  7, 3, 123, 0.65},
+    {"dmma_32x32",    32,  32, 16, 1, 1,  8, 3, 124, 0.65},
     {"dmma_32x32_s2", 32,  32, 16, 2, 1,  8, 3, 128, 0.95},
 };
 // clang-format on
@@ -118,6 +118,12 @@ static int spill_limit(const dmma_row *t)
     return t->wm < 64 ? 80 : 0;
 }
 
+/* Lines of a stage. A line of a complex B serves two columns or two k of the real matrix. */
+static int stage_lines(const tgl_shape *s, const dmma_row *t)
+{
+    return t->bm + (s->pairs_b != 0 ? t->bn / 2 : t->bn);
+}
+
 /* Returns NULL, or why the choice cannot compute `part`, a rectangle of D. */
 static const char *dmma_make_geometry(const tgl_chip *chip, const tgl_shape *s,
                                       const tgl_rectangle *part, const tgl_choice *choice,
@@ -140,7 +146,7 @@ static const char *dmma_make_geometry(const tgl_chip *chip, const tgl_shape *s,
                  .registers = t->registers,
                  .local_bytes = spill_limit(t),
                  .static_shared = TGL_RING_STATIC_SHARED,
-                 .dynamic_shared = t->stages * ((t->bm + t->bn) * LINE_BYTES + 2 * BARRIER) +
+                 .dynamic_shared = t->stages * (stage_lines(s, t) * LINE_BYTES + 2 * BARRIER) +
                                    (t->slices - 1) * t->bm * t->bn * (int)sizeof(double),
                  .vec_a = 1,
                  .vec_b = 1,
@@ -148,6 +154,7 @@ static const char *dmma_make_geometry(const tgl_chip *chip, const tgl_shape *s,
                  .loops_over_batch = true,
                  .is_persistent = true}};
     tgl_gemm_step *step = &g->step;
+    if (s->pairs_b != 0 && g->exchanged) return "it computes no tiles of D^T of complex matrices";
     dmma_split(s, choice, &step->args);
     g->tile_rows = tgl_ceil_div(g->exchanged ? part->n : part->m, t->bm);
     g->tile_columns = tgl_ceil_div(g->exchanged ? part->m : part->n, t->bn);
@@ -198,13 +205,14 @@ static const double OVERLAP = 4;
  * result is the maximum of four times: arithmetic, which leaves schedulers idle if the SM has fewer
  * warps than schedulers; reads and writes of shared memory; copies by TMA; the latency of the next
  * stage. */
-static double dmma_step_cycles(const tgl_chip *chip, const dmma_geometry *g, int blocks)
+static double dmma_step_cycles(const tgl_chip *chip, const tgl_shape *s, const dmma_geometry *g,
+                               int blocks)
 {
     const dmma_row *t = g->row;
     const double tile = 2.0 * t->bm * t->bn * BK / chip->tensor_f64_flops;
     const int busy = g->warps * blocks;
     const double alone = busy < TGL_SCHEDULERS ? (double)TGL_SCHEDULERS / busy : 1;
-    const double copied = blocks * (double)(t->bm + t->bn) * LINE_BYTES;
+    const double copied = blocks * (double)stage_lines(s, t) * LINE_BYTES;
     const double read = (double)busy / t->slices * (t->wm + WARP_COLUMNS) * LINE_BYTES;
     const double share = t->share * (busy > TGL_SCHEDULERS ? 1 : LONE);
     const double longest =
@@ -232,9 +240,9 @@ static double dmma_wave_cycles(const tgl_chip *chip, const tgl_shape *s, const d
     const double slots = (double)chip->sms * resident, tail = dmma_tail_cycles(s, g, splits);
     const double full = floor((double)units / slots), rest = (double)units - full * slots;
     const int last = (int)ceil(rest / chip->sms);
-    double cycles = full * (depth * dmma_step_cycles(chip, g, resident) +
+    double cycles = full * (depth * dmma_step_cycles(chip, s, g, resident) +
                             (resident > 1 ? RESIDENT_TAIL : 1) * tail);
-    if (last > 0) cycles += depth * dmma_step_cycles(chip, g, last) + tail;
+    if (last > 0) cycles += depth * dmma_step_cycles(chip, s, g, last) + tail;
     return cycles;
 }
 
@@ -255,7 +263,7 @@ static void dmma_predict_time(const tgl_chip *chip, const tgl_shape *s, const dm
     c->compute = START_SECONDS + pow(pow(multiply, OVERLAP) + pow(memory, OVERLAP), 1 / OVERLAP);
     if (g->step.blocks > chip->sms) c->compute += TGL_LATE_LAUNCH_SECONDS;
     c->memory = START_SECONDS + memory;
-    c->l2 = START_SECONDS + steps * LINE_BYTES * (g->row->bm + g->row->bn) / chip->l2_rate;
+    c->l2 = START_SECONDS + steps * LINE_BYTES * stage_lines(s, g->row) / chip->l2_rate;
 }
 
 static void dmma_predict(const tgl_chip *chip, const tgl_shape *s, tgl_candidate *c)
@@ -263,7 +271,10 @@ static void dmma_predict(const tgl_chip *chip, const tgl_shape *s, tgl_candidate
     dmma_geometry g;
     const tgl_rectangle part = tgl_whole(s);
     const char *why = dmma_make_geometry(chip, s, &part, &c->choice, &g);
-    if (tgl_gemm_predict(chip, s, why, &g.step, c)) dmma_predict_time(chip, s, &g, c);
+    if (!tgl_gemm_predict(chip, s, why, &g.step, c)) return;
+    /* The launch has min_blocks blocks per SM at most, even if more would fit. */
+    c->resident = (int)tgl_min64(c->resident, g.row->min_blocks);
+    dmma_predict_time(chip, s, &g, c);
 }
 
 /* ---- Lower bounds ---------------------------------------------------------------------------- */
@@ -293,9 +304,9 @@ static bool dmma_bound_start(const tgl_chip *chip, const tgl_shape *s, const tgl
     b->memory = tgl_operand_bytes(s) / (MEMORY_SHARE * chip->memory_rate);
     b->start =
         TGL_LAUNCH_SECONDS + START_SECONDS + (b->tiles > chip->sms ? TGL_LATE_LAUNCH_SECONDS : 0);
-    b->step = dmma_step_cycles(chip, &b->g, 1);
+    b->step = dmma_step_cycles(chip, s, &b->g, 1);
     for (int blocks = 2; blocks <= resident; blocks++)
-        b->step = fmin(b->step, dmma_step_cycles(chip, &b->g, blocks) / blocks);
+        b->step = fmin(b->step, dmma_step_cycles(chip, s, &b->g, blocks) / blocks);
     return true;
 }
 
@@ -378,21 +389,27 @@ static void try_splits(tgl_search *in, bool exchanged)
 static void dmma_search(tgl_search *in)
 {
     const dmma_row *t = tgl_choice_row(&in->asked);
+    const tgl_shape *s = in->shape;
     try_splits(in, false);
     /* Only tiles with BM = 16 gain from D^T. All others are square, or another configuration has BM
      * and BN exchanged. */
-    if (t->bm == 16) try_splits(in, true);
+    if (t->bm == 16 && s->pairs_b == 0) try_splits(in, true);
 }
 
 /* ---- Launches -------------------------------------------------------------------------------- */
 
-/* The tensor map of an operand. tile: rows or columns of the operand in a tile. */
+/* The tensor map of an operand. tile: rows or columns of the operand in a tile. A complex matrix is
+ * mapped as it is stored, as pairs of numbers: an MN-major one has half the lines, and so has a
+ * K-major B. */
 static tgl_tensor dmma_tensor_of(const tgl_shape *s, const tgl_rectangle *part, bool is_a, int tile)
 {
     const int64_t size = (int64_t)sizeof(double);
     const bool k_major = is_a ? !s->trans_a : s->trans_b;
-    const int64_t part_edge = is_a ? part->m : part->n;
+    const bool is_pairs = is_a ? s->pairs_a : s->pairs_b != 0;
+    const int of_line = is_pairs ? 2 : 1;
+    const int64_t part_edge = is_a && is_pairs ? 2 * part->m : is_a ? part->m : part->n;
     const int64_t edge = part_edge > 0 ? part_edge : 1, k = s->k > 0 ? s->k : 1;
+    const int64_t lines = tgl_ceil_div(k_major ? edge : k, of_line);
     const int64_t ld = is_a ? s->lda : s->ldb, stride = is_a ? s->stride_a : s->stride_b;
     const int64_t count = stride == 0 ? 1 : s->batch;
     return (tgl_tensor){
@@ -401,11 +418,11 @@ static tgl_tensor dmma_tensor_of(const tgl_shape *s, const tgl_rectangle *part, 
         .offset = size * (is_a ? tgl_gemm_offset_a(s, part) : tgl_gemm_offset_b(s, part)),
         .type = TGL_F64,
         .rank = 3,
-        .size = {k_major ? k : edge, k_major ? edge : k, count},
+        .size = {k_major ? k : edge, lines, count},
         /* A single line or matrix has no stride, but the map needs a legal one. */
         .stride = {size, tgl_round_up(ld * size, TGL_MAP_ALIGNMENT),
                    count > 1 ? tgl_round_up(stride * size, TGL_MAP_ALIGNMENT) : TGL_MAP_ALIGNMENT},
-        .box = {BK, k_major ? tile : BK, 1},
+        .box = {BK, (k_major ? tile : BK) / of_line, 1},
         .swizzle_bytes = LINE_BYTES,
     };
 }
@@ -426,6 +443,7 @@ static void dmma_add_macros(const void *geometry, const tgl_shape *s, bool is_un
                                 {"TRANS_A", g->exchanged ? !s->trans_b : s->trans_a},
                                 {"TRANS_B", g->exchanged ? !s->trans_a : s->trans_b}};
     (void)is_unaligned;
+    if (s->pairs_b != 0) tgl_list_macro(builder, "PAIRS", s->pairs_b);
     tgl_add_macros(builder, macros, sizeof macros / sizeof macros[0]);
 }
 
@@ -471,6 +489,7 @@ const tgl_family tgl_family_dmma = {
     .options = dmma_options,
     TGL_ROWS(dmma_rows),
     .unsupported_reason = dmma_unsupported_reason,
+    .reads_pairs = TGL_PAIRS_BOTH,
     .search = dmma_search,
     .predict = dmma_predict,
     .launch = dmma_launch,

@@ -17,32 +17,37 @@
 #ifndef TGL_COMPLEX_H
 #define TGL_COMPLEX_H
 
+#include "plan/chips.h"
 #include "plan/launch_list.h"
 
 /* The shape of the real product that computes a complex one. For a real shape, the shape itself. */
 tgl_shape tgl_real_shape(const tgl_shape *shape);
 
-/* As tgl_real_shape(), for a family that reads the complex B directly (tgl_family.reads_pairs), so
- * that B is not expanded. */
-tgl_shape tgl_pairs_shape(const tgl_shape *shape);
+/* As tgl_real_shape(), for a family that reads complex operands directly (tgl_family.reads_pairs),
+ * so that they are not expanded. */
+tgl_shape tgl_pairs_shape(const tgl_shape *shape, tgl_pairs pairs);
+
+/* The seconds that the pre-passes of a complex product take on the chip; 0 for a real shape. */
+double tgl_complex_seconds(const tgl_chip *chip, const tgl_shape *shape, tgl_pairs pairs);
 
 /* Bytes of workspace in addition to the workspace of the real product: for the expanded operands, a
- * copy of C, and scalars; 0 for a real shape. reads_pairs: B is not expanded. */
-int64_t tgl_complex_workspace(const tgl_shape *shape, bool reads_pairs);
+ * copy of C, and scalars; 0 for a real shape. pairs: the operands that are not expanded. */
+int64_t tgl_complex_workspace(const tgl_shape *shape, tgl_pairs pairs);
 
 /* The bytes of a workspace limit that remain for the real product: `limit` minus
  * tgl_complex_workspace(). TGL_WORKSPACE_DEFAULT if that is the limit, TGL_WORKSPACE_EXCEEDED if
  * the limit is too low. */
-int64_t tgl_complex_rest(const tgl_shape *shape, int64_t limit, bool reads_pairs);
+int64_t tgl_complex_rest(const tgl_shape *shape, int64_t limit, tgl_pairs pairs);
 
 /* Adds the pre-passes of a complex product, after which the caller adds the steps of the real
- * product. reads_pairs: B is not expanded. has_overlap: the chip has TGL_HAS_OVERLAP. */
-void tgl_complex_begin(const tgl_shape *shape, bool reads_pairs, bool has_overlap,
+ * product. pairs: the operands that are not expanded. has_overlap: the chip has
+ * TGL_HAS_OVERLAP. */
+void tgl_complex_begin(const tgl_shape *shape, tgl_pairs pairs, bool has_overlap,
                        tgl_list_builder *builder);
 
 /* Completes the list: makes the steps of the real product read the expanded operands, and adds the
  * last step, which applies complex scalars and the epilogue. */
-void tgl_complex_end(const tgl_shape *shape, bool reads_pairs, bool has_overlap,
+void tgl_complex_end(const tgl_shape *shape, tgl_pairs pairs, bool has_overlap,
                      tgl_list_builder *builder);
 
 #endif

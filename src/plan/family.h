@@ -125,8 +125,7 @@ struct tgl_family {
     bool serves_bundles;        /* its kernels have the macro BUNDLE (plan/bundle.h) */
     bool is_emulation;          /* it emulates F32 products, which only TGL_COMPUTE_ACCURATE
                                    permits */
-    bool reads_pairs;           /* it can read the B of a complex product without expansion
-                                   (tgl_shape.pairs_b) */
+    tgl_pairs reads_pairs;      /* which operands of a complex product it reads without expansion */
     bool may_overlap; /* its launches may start before the previous launch has ended, even with more
                          blocks than SMs (gemm_launch.c) */
 

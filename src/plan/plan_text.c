@@ -149,7 +149,7 @@ static const char *why(const tgl_candidate *c)
 void tgl_text_choice(tgl_text *out, const tgl_chip *chip, const tgl_shape *asked,
                      const tgl_candidate *c)
 {
-    const tgl_shape real = tgl_real_shape(asked), *s = &real;
+    const tgl_shape real = tgl_pairs_shape(asked, tgl_candidate_pairs(c)), *s = &real;
     char kernel[TGL_KERNEL_STRING_SIZE];
     const tgl_rectangle tiles = tgl_candidate_tiles(s, c);
     const tgl_shape of_tiles = tgl_part_shape(s, &tiles);
@@ -158,7 +158,7 @@ void tgl_text_choice(tgl_text *out, const tgl_chip *chip, const tgl_shape *asked
                      (long long)s->n, (long long)s->k, tgl_type_name(s->type_a));
     if (c->is_predicted) {
         add_chip(out, chip);
-        add_candidates(out, chip, s);
+        add_candidates(out, chip, asked);
     }
     tgl_text_add(out, "choice      %s, %s\n", tgl_candidate_string(c, kernel, sizeof kernel),
                  why(c));

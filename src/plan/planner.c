@@ -46,10 +46,13 @@ typedef struct kept_strip {
 enum { STRIPS_KEPT = 16 };
 typedef struct planning {
     const tgl_chip *chip;
-    int64_t workspace_max; /* workspace limit in bytes; for a complex product, of its real product
-                              with B expanded (complex.h) */
-    int64_t workspace_max_pairs; /* workspace limit in bytes for families that read the complex B
-                                    directly (tgl_family.reads_pairs) */
+    struct expanded { /* the real product of a complex one (complex.h), by tgl_pairs. A real product
+                         has TGL_PAIRS_NONE only */
+        tgl_shape shape;
+        int64_t workspace_max; /* workspace limit in bytes */
+        double seconds;        /* of the pre-passes */
+    } of[TGL_PAIRS_COUNT];
+    bool is_complex;
     double limit; /* seconds of the best candidate so far: slower ones need not be found */
     kept_strip strips[STRIPS_KEPT];
     int strip_count;
@@ -200,7 +203,7 @@ static void choose_with_strips(planning *p, const tgl_shape *shape, const tgl_ch
     *best = (tgl_candidate){.choice = *asked, .rejected = why, .rejected_status = TGL_UNSUPPORTED};
     if (count == 0) return;
     const tgl_shape most = tgl_part_shape(shape, &tiles);
-    choose_whole(p, &most, asked, true, p->workspace_max, best);
+    choose_whole(p, &most, asked, true, p->of[TGL_PAIRS_NONE].workspace_max, best);
     for (int i = 0; i < count && best->rejected == NULL; i++) {
         const tgl_shape few = tgl_part_shape(shape, &strips[i]);
         if (without != NULL &&
@@ -210,7 +213,7 @@ static void choose_with_strips(planning *p, const tgl_shape *shape, const tgl_ch
             return;
         }
         const kept_strip *alone =
-            choose_for_strip(p, &few, tgl_room_beside(best, p->workspace_max));
+            choose_for_strip(p, &few, tgl_room_beside(best, p->of[TGL_PAIRS_NONE].workspace_max));
         if (alone->rejected != NULL)
             best->rejected = alone->rejected;
         else
@@ -218,13 +221,27 @@ static void choose_with_strips(planning *p, const tgl_shape *shape, const tgl_ch
     }
 }
 
-/* A new search for a product. workspace_max: limit of the workspace of the whole product. */
-static planning planning_of(const tgl_chip *chip, const tgl_shape *asked, int64_t workspace_max)
+/* Begins a search for a product. workspace_max: limit of the workspace of the whole product. */
+static void plan_for(planning *p, const tgl_chip *chip, const tgl_shape *asked,
+                     int64_t workspace_max)
 {
-    return (planning){.chip = chip,
-                      .workspace_max = tgl_complex_rest(asked, workspace_max, false),
-                      .workspace_max_pairs = tgl_complex_rest(asked, workspace_max, true),
-                      .limit = INFINITY};
+    const tgl_shape even = tgl_shape_of_even_groups(asked);
+    p->chip = chip;
+    p->limit = INFINITY;
+    p->strip_count = 0;
+    p->is_complex = tgl_type_is_complex(asked->type_a);
+    for (int i = 0; i < (p->is_complex ? TGL_PAIRS_COUNT : 1); i++) {
+        const tgl_pairs pairs = (tgl_pairs)i;
+        p->of[i].shape = tgl_pairs_shape(&even, pairs);
+        p->of[i].workspace_max = tgl_complex_rest(asked, workspace_max, pairs);
+        p->of[i].seconds = tgl_complex_seconds(chip, asked, pairs);
+    }
+}
+
+/* The real product as the family reads it, without strips. */
+static const struct expanded *expanded_for(const planning *p, const tgl_family *family)
+{
+    return &p->of[p->is_complex ? family->reads_pairs : TGL_PAIRS_NONE];
 }
 
 /* The best candidate of a configuration. strips=-1: with strips if they are predicted to be faster;
@@ -235,13 +252,16 @@ static void choose_of(planning *p, const tgl_shape *shape, const tgl_choice *ask
     tgl_candidate c;
     tgl_rectangle tiles, parts[TGL_STRIPS_MAX];
     const char *why;
+    const struct expanded *whole = expanded_for(p, asked->family);
     if (strips == 1) {
         choose_with_strips(p, shape, asked, NULL, best);
+        best->seconds += p->of[TGL_PAIRS_NONE].seconds;
     } else {
-        choose_whole(p, shape, asked, false,
-                     asked->family->reads_pairs ? p->workspace_max_pairs : p->workspace_max, best);
+        choose_whole(p, &whole->shape, asked, false, whole->workspace_max, best);
+        best->seconds += whole->seconds;
         if (strips == -1 && best->rejected == NULL && best->is_predicted) {
             choose_with_strips(p, shape, asked, best, &c);
+            c.seconds += p->of[TGL_PAIRS_NONE].seconds;
             tgl_take_better(&c, 1, best);
         }
     }
@@ -252,9 +272,9 @@ void tgl_planner_best_of(const tgl_chip *chip, const tgl_shape *shape, const tgl
                          int strips, int64_t workspace_max, tgl_candidate *best)
 {
     const tgl_chip known = tgl_chip_with_usual_rates(chip);
-    const tgl_shape even = tgl_shape_of_even_groups(shape), real = tgl_real_shape(&even);
-    planning p = planning_of(&known, shape, workspace_max);
-    choose_of(&p, &real, choice, strips, best);
+    planning p;
+    plan_for(&p, &known, shape, workspace_max);
+    choose_of(&p, &p.of[TGL_PAIRS_NONE].shape, choice, strips, best);
 }
 
 /* ---- The choice ------------------------------------------------------------------------------ */
@@ -282,7 +302,7 @@ static double least_of(const planning *p, const tgl_shape *shape, const tgl_choi
     tgl_rectangle tiles, strips[TGL_STRIPS_MAX];
     const char *why;
     if (tgl_family_unsupported(choice->family, shape, p->chip) != NULL) return INFINITY;
-    const double whole = least_seconds(p->chip, shape, choice);
+    const double whole = least_seconds(p->chip, &expanded_for(p, choice->family)->shape, choice);
     const int count = find_strips(choice, shape, &tiles, strips, &why);
     if (count == 0) return whole;
     const tgl_shape most = tgl_part_shape(shape, &tiles);
@@ -389,10 +409,10 @@ tgl_status tgl_planner_estimate(const tgl_chip *chip, const tgl_shape *asked,
                                 const tgl_request *request, tgl_candidate *choice)
 {
     const tgl_chip known = tgl_chip_with_usual_rates(chip);
-    const tgl_shape even = tgl_shape_of_even_groups(asked), real = tgl_real_shape(&even);
-    const tgl_shape *shape = &real;
+    planning p;
+    plan_for(&p, &known, asked, request->workspace_max);
+    const tgl_shape *shape = &p.of[TGL_PAIRS_NONE].shape;
     TGL_TRY(tgl_planner_check(chip, asked, shape, request));
-    planning p = planning_of(&known, asked, request->workspace_max);
     if (request->is_named) {
         choose_of(&p, shape, &request->choice, request->strips, choice);
     } else {

@@ -23,6 +23,10 @@ void tgl_planner_best_of(const tgl_chip *chip, const tgl_shape *shape, const tgl
 /* The part of D that the candidate's own family computes: D without the strips. */
 tgl_rectangle tgl_candidate_tiles(const tgl_shape *shape, const tgl_candidate *candidate);
 
+/* The operands of a complex product that the candidate reads as they are stored. Strips read an
+ * expanded B. */
+tgl_pairs tgl_candidate_pairs(const tgl_candidate *candidate);
+
 /* Makes the launch list of a candidate, which must not be rejected. asked: the shape of the caller,
  * which may be complex. The caller frees *list with tgl_list_free(). Returns TGL_OK, TGL_NO_MEMORY
  * or TGL_GRID_TOO_LARGE. */

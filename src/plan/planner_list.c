@@ -15,12 +15,17 @@ tgl_rectangle tgl_candidate_tiles(const tgl_shape *shape, const tgl_candidate *c
     return tiles;
 }
 
+tgl_pairs tgl_candidate_pairs(const tgl_candidate *c)
+{
+    return c->strip_count == 0 ? c->choice.family->reads_pairs : TGL_PAIRS_NONE;
+}
+
 tgl_status tgl_planner_list(const tgl_chip *chip, const tgl_shape *asked, const tgl_candidate *c,
                             tgl_launch_list *list)
 {
     const tgl_chip known = tgl_chip_with_usual_rates(chip);
-    const bool reads_pairs = c->choice.family->reads_pairs && c->strip_count == 0;
-    const tgl_shape real = reads_pairs ? tgl_pairs_shape(asked) : tgl_real_shape(asked);
+    const tgl_pairs pairs = tgl_candidate_pairs(c);
+    const tgl_shape real = tgl_pairs_shape(asked, pairs);
     const tgl_shape *shape = &real;
     const bool has_overlap = (chip->features & TGL_HAS_OVERLAP) != 0;
     const tgl_partition tiles = {.chip = &known,
@@ -30,7 +35,7 @@ tgl_status tgl_planner_list(const tgl_chip *chip, const tgl_shape *asked, const 
                                  .is_last = c->strip_count == 0};
     tgl_list_builder builder;
     tgl_list_begin(&builder, list);
-    tgl_complex_begin(asked, reads_pairs, has_overlap, &builder);
+    tgl_complex_begin(asked, pairs, has_overlap, &builder);
     tiles.choice.family->launch(&tiles, &builder);
     for (int i = 0; i < c->strip_count; i++) {
         const tgl_partition strip = {.chip = &known,
@@ -41,6 +46,6 @@ tgl_status tgl_planner_list(const tgl_chip *chip, const tgl_shape *asked, const 
                                      .is_last = i + 1 == c->strip_count};
         strip.choice.family->launch(&strip, &builder);
     }
-    tgl_complex_end(asked, reads_pairs, has_overlap, &builder);
+    tgl_complex_end(asked, pairs, has_overlap, &builder);
     return tgl_list_end(&builder);
 }

@@ -58,12 +58,13 @@ tgl_status tgl_planner_refuse(const tgl_candidate *choice, const tgl_shape *aske
 {
     char types[80];
     tgl_text text = {types, sizeof types, 0};
-    const bool needs_b = !request->is_named || !choice->choice.family->reads_pairs;
-    if (needs_b && tgl_complex_rest(asked, request->workspace_max, false) == TGL_WORKSPACE_EXCEEDED)
+    const bool needs_b = !request->is_named || choice->choice.family->reads_pairs == TGL_PAIRS_NONE;
+    if (needs_b &&
+        tgl_complex_rest(asked, request->workspace_max, TGL_PAIRS_NONE) == TGL_WORKSPACE_EXCEEDED)
         return tgl_fail(TGL_UNSUPPORTED,
                         "products of %s need workspace: here %lld bytes, and the limit is %lld",
                         tgl_type_name(asked->type_a),
-                        (long long)tgl_complex_workspace(asked, false),
+                        (long long)tgl_complex_workspace(asked, TGL_PAIRS_NONE),
                         (long long)request->workspace_max);
     tgl_text_types(&text, asked);
     return tgl_fail(choice->rejected_status, "%s cannot serve %s, m=%lld n=%lld k=%lld: %s",

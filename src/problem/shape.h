@@ -40,9 +40,11 @@ typedef struct tgl_shape_epilogue {
 typedef struct tgl_shape {
     int64_t m, n, k;
     bool swapped, trans_a, trans_b, conj_a, conj_b;
-    int pairs_b; /* not 0: this is the real product that computes a complex one. k and n count real
-                    numbers, and kernels read the complex B directly. The value is the macro PAIRS
-                    of kernels/lib/complex_pairs.h. Only plan/complex.c sets it */
+    int pairs_b;  /* not 0: this is the real product that computes a complex one. k and n count real
+                     numbers, and kernels read the complex B directly. The value is the macro PAIRS
+                     of kernels/lib/complex_pairs.h. Only plan/complex.c sets it */
+    bool pairs_a; /* as pairs_b: op(A) is the transpose of a complex matrix, which kernels read
+                     directly */
     bool in_place; /* D is C */
     tgl_type type_a, type_b, type_c, type_d, type_accumulate;
     tgl_compute compute;
@@ -67,6 +69,10 @@ typedef struct tgl_shape {
                        dimensions are typical values, and each run has the real ones */
     tgl_shape_epilogue epilogue;
 } tgl_shape;
+
+/* Which operands of a complex product a kernel reads as they are stored (pairs_b, pairs_a). A
+ * pre-pass expands the others to real matrices. */
+typedef enum tgl_pairs { TGL_PAIRS_NONE, TGL_PAIRS_B, TGL_PAIRS_BOTH, TGL_PAIRS_COUNT } tgl_pairs;
 
 /* For predictions: a grouped product as a batch of groups of equal size. Other shapes are
  * unchanged. */
