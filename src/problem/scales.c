@@ -110,24 +110,26 @@ static tgl_status check_ld(const char *name, int64_t ld, tgl_scaling scaling, in
     return TGL_OK;
 }
 
-/* Checks that the factors of all groups fit in memory. The matrices A and D of TGL_GROUPED_ROWS,
- * too, are counted once for each group. */
+/* Checks that the factors of all groups fit in memory. */
 static tgl_status check_groups(const tgl_problem *p)
 {
+    const int64_t matrices = p->grouping == TGL_GROUPED_ROWS ? 1 : p->batch; /* A and D */
     const struct {
         const char *name;
         tgl_scale_layout layout;
+        int64_t count;
     } scales[] = {
-        {"scale_a", tgl_scales_lay_out(p->scaling_a, p->m, p->k, tgl_scales_ld(p, false))},
-        {"scale_b", tgl_scales_lay_out(p->scaling_b, p->n, p->k, tgl_scales_ld(p, true))},
-        {"scale_d", tgl_scales_lay_out(p->scaling_d, p->m, 0, 0)},
+        {"scale_a", tgl_scales_lay_out(p->scaling_a, p->m, p->k, tgl_scales_ld(p, false)),
+         matrices},
+        {"scale_b", tgl_scales_lay_out(p->scaling_b, p->n, p->k, tgl_scales_ld(p, true)), p->batch},
+        {"scale_d", tgl_scales_lay_out(p->scaling_d, p->m, 0, 0), matrices},
     };
     if (p->grouping == TGL_GROUPED_NONE) return TGL_OK;
     for (size_t i = 0; i < sizeof scales / sizeof scales[0]; i++) {
         const tgl_scale_layout *x = &scales[i].layout;
         const int64_t extent = tgl_extent(x->rows, x->row, x->ld);
         if (!tgl_is_addressable(extent, 1, 0, TGL_F32) ||
-            !tgl_is_addressable(extent, p->batch, x->rows * x->ld, TGL_F32))
+            !tgl_is_addressable(extent, scales[i].count, x->rows * x->ld, TGL_F32))
             return tgl_fail(TGL_TOO_LARGE, "the bytes of %s do not fit in 63 bits", scales[i].name);
     }
     return TGL_OK;
