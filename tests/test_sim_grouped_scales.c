@@ -32,7 +32,7 @@ static const struct row {
     {"wgmma_256x128", 0x00, false},
     {"wgmma_64x64_s12:exchanged=1", 0x00, true},
     {"wgmma_128x96", 0x00, true},
-    {"wgmma_128x64_s8:cluster=2", 0x00, true},
+    {"wgmma_128x64_s8:columns=2", 0x00, true},
     {"mma_128x128x64", 0x00, true},
 };
 
