@@ -248,12 +248,12 @@ static void ends_within_a_copy(void **state)
     depth.trans_a = false, depth.trans_b = true;
     depth.separate_d = true, depth.result = TGL_F32;
     depth.rows = depth.n = depth.k = 64;
-    depth.count = 1, depth.groups[0] = 5;
+    depth.list.count = 1, depth.list.groups[0] = 5;
     run(state, &depth);
     grouped_case rows = case_of(TGL_GROUPED_MASKED, "simt_64x64x16", TGL_F32);
     rows.trans_a = true, rows.compute = TGL_COMPUTE_IEEE;
     rows.rows = 256, rows.n = rows.k = 64;
-    rows.count = 2, rows.groups[0] = 130, rows.groups[1] = 0;
+    rows.list.count = 2, rows.list.groups[0] = 130, rows.list.groups[1] = 0;
     run(state, &rows);
 }
 
