@@ -255,9 +255,12 @@ def run_table(comm: Any, options: argparse.Namespace, with_async_tp: bool) -> No
     if file and writer and is_new:
         file.write(results_csv.origin())
         writer.writeheader()
+    compiled = getattr(sys.modules.get("tegula._calls"), "calls", None) is not None
+    calls = "compiled" if compiled else "by ctypes, for want of the module tegula._call"
     if first:
         print(f"{comm.ranks} x {torch.cuda.get_device_name()}; PyTorch {torch.__version__}; local: "
               "PyTorch's local product alone in us, then shares in % of it\n"
+              f"tegula.matmul: {calls}\n"
               "what   kind               m     n     k type     compute      local  nccl graph async "
               "tgl_l   tgl graph panels weak")
     for case in cases(options.quick, comm.ranks):

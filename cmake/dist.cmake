@@ -41,9 +41,10 @@ endfunction()
 set(TEGULA_DIST_SOURCES
   ${dist}/dist_arguments.c ${dist}/dist_axis.c ${dist}/dist_comm.c ${dist}/dist_copy.c ${dist}/dist_cost.c
   ${dist}/dist_error.c ${dist}/dist_explain.c ${dist}/dist_layout.c ${dist}/dist_plan.c ${dist}/dist_plan_make.c
-  ${dist}/dist_planner.c ${dist}/dist_product.c ${dist}/dist_ring.c ${dist}/dist_ring_choose.c ${dist}/dist_run.c ${dist}/dist_spread.c ${dist}/dist_task.c ${dist}/dist_transfer.c
+  ${dist}/dist_planner.c ${dist}/dist_product.c ${dist}/dist_reduce.c ${dist}/dist_ring.c ${dist}/dist_ring_choose.c ${dist}/dist_run.c
+  ${dist}/dist_spread.c ${dist}/dist_task.c ${dist}/dist_transfer.c
   ${dist}/gpu_add.c ${dist}/gpu_driver.c ${dist}/gpu_machine.c ${dist}/gpu_pool.c ${dist}/nccl_library.c
-  ${dist}/nccl_open.c ${dist}/rendezvous.c ${dist}/transport_nccl.c)
+  ${dist}/nccl_collect.c ${dist}/nccl_open.c ${dist}/rendezvous.c ${dist}/transport_nccl.c)
 tgl_dist_library(tegula_dist "dist.h;nccl.h" ${TEGULA_DIST_SOURCES})
 target_link_libraries(tegula_dist PRIVATE m ${CMAKE_DL_LIBS})
 if(NOT TEGULA_TOP_LEVEL)

@@ -37,7 +37,8 @@ tgl_dist_machine dist_machine_of(const tgl_dist_machine *given)
                               .bytes_per_s = given_or(m->bytes_per_s, default_machine.bytes_per_s),
                               .latency_s = given_or(m->latency_s, default_machine.latency_s),
                               .memory_per_s =
-                                  given_or(m->memory_per_s, default_machine.memory_per_s)};
+                                  given_or(m->memory_per_s, default_machine.memory_per_s),
+                              .collective_s = given_or(m->collective_s, 0)};
 }
 
 /* ---- Opening and closing --------------------------------------------------------------------- */
@@ -69,6 +70,7 @@ tgl_status tgl_dist_open(const tgl_dist_transport *transport, tgl_device *dev,
     }
     *made = (tgl_dist){
         .transport = *transport, .dev = dev, .machine = dist_machine_of(machine), .room = room};
+    if (transport->collect == NULL) made->machine.collective_s = 0;
     *dist = made;
     return TGL_OK;
 }

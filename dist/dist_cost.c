@@ -119,16 +119,56 @@ static bool is_contiguous(const dist_task *task, const dist_division *division, 
            outer->block * outer->parts >= outer->size;
 }
 
+double dist_cost_collective(tgl_dist_collective operation, double bytes,
+                            const tgl_dist_machine *machine)
+{
+    /* Rate of NCCL 2.28, relative to that of copies between two GPUs: measured on 2 and 4 H200
+     * without multicast, 2026-11 (bench/results/h200/dist_table-*.csv: nccl less local). */
+    static const double rate[] = {[TGL_DIST_ALL_GATHER] = 0.6,
+                                  [TGL_DIST_REDUCE_SCATTER] = 0.85,
+                                  [TGL_DIST_ALL_REDUCE] = 1.15};
+    return machine->collective_s + bytes / (rate[operation] * machine->bytes_per_s);
+}
+
 /* Seconds for the messages of an operand that moves in `times` steps, and for packing and unpacking
  * them. */
-static double moving(const dist_task *task, const dist_division *division, const dist_volumes *v,
-                     int operand, int64_t times, const tgl_dist_machine *machine)
+static double messages(const dist_task *task, const dist_division *division, const dist_volumes *v,
+                       int operand, int64_t times, const tgl_dist_machine *machine)
 {
     if (v->stays[operand]) return 0;
     const double copies =
         is_contiguous(task, division, operand) ? 0 : v->received[operand] + v->needed[operand];
     return v->received[operand] / machine->bytes_per_s + copies / machine->memory_per_s +
            v->peers[operand] * (double)times * machine->latency_s;
+}
+
+static bool can_gather(const dist_task *task, const dist_division *division, const dist_volumes *v,
+                       int operand)
+{
+    const dist_spread *own = &task->spread[operand];
+    const dist_axis *rows = &own->axis[DIST_OUTER];
+    const int *axes = task->axis_of[operand];
+    return division->panels == 1 && division->ranks == task->ranks && !v->stays[operand] &&
+           division->axis[axes[0]].parts == 1 && division->axis[axes[1]].parts == 1 &&
+           own->axis[DIST_INNER].parts == 1 && rows->parts == task->ranks && rows->source == 0 &&
+           rows->first == rows->block && rows->block * rows->parts == rows->size;
+}
+
+bool dist_cost_gathers(const dist_task *task, const dist_division *division, const dist_volumes *v,
+                       int operand, const tgl_dist_machine *machine)
+{
+    return machine->collective_s > 0 && can_gather(task, division, v, operand) &&
+           dist_cost_collective(TGL_DIST_ALL_GATHER, v->received[operand], machine) <
+               messages(task, division, v, operand, 1, machine);
+}
+
+/* Seconds in which an operand moves. */
+static double moving(const dist_task *task, const dist_division *division, const dist_volumes *v,
+                     int operand, int64_t times, const tgl_dist_machine *machine)
+{
+    return dist_cost_gathers(task, division, v, operand, machine)
+               ? dist_cost_collective(TGL_DIST_ALL_GATHER, v->received[operand], machine)
+               : messages(task, division, v, operand, times, machine);
 }
 
 /* Seconds of the local products, one per panel. A product reads or writes one panel of each operand
@@ -185,7 +225,11 @@ void dist_cost(const dist_task *task, const dist_division *division, const dist_
         const double share = loops ? 2 / panels : 1; /* two panels are in memory at the same time */
         memory += (v->needed[x] + 2 * v->received[x]) * share;
     }
-    const double products = multiplying(task, division, v, panels, machine);
+    double products = multiplying(task, division, v, panels, machine);
+    /* The stream of the products waits for each panel: half of a message's latency, which no
+     * product hides (2 and 4 H200, 512 and 2048 tokens, 2026-11). */
+    if (machine->moves_alone && panels > 1 && in_loop > 0)
+        products += panels * machine->latency_s / 2;
     /* On a GPU, partial sums of C need additional kernels. The model counts one for each panel,
      * which adds the panel's sums, and three others, such as those that fill and round the sums.
      * Together these kernels read or write the sums about four times. */

@@ -80,6 +80,11 @@ static void describe(output *o, const dist_task *task, const dist_choice *choice
     print(o, "stays        %s\n", choice->stays[0] != '\0' ? choice->stays : "nothing");
     print(o, "loop         %lld panels of %lld along %c\n", (long long)f->panels,
           (long long)f->panel, loop_name(task, choice->division.loop));
+    print(o, "exchange     %s\n",
+          choice->ring == RING_COLLECTIVE ? "one collective operation adds up the ranks' products"
+          : choice->gathers[OPERAND_A] || choice->gathers[OPERAND_B]
+              ? "one all-gather, then the product"
+              : "messages between two ranks");
     print(o, "received     %.3f MB by a rank; the least for evenly stored matrices is %.3f MB\n",
           1e-6 * f->received_bytes, 1e-6 * f->bound_bytes);
     print(o, "memory       %.3f MB beside the matrices\n", 1e-6 * f->memory_bytes);

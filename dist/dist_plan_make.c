@@ -6,6 +6,7 @@
  */
 #include "dist_arguments.h"
 #include "dist_error.h"
+#include "dist_reduce.h"
 #include "dist_ring.h"
 #include "dist_ring_choose.h"
 
@@ -37,6 +38,7 @@ static tgl_status allocate_panels(tgl_dist_plan *plan, int operand, size_t eleme
 static tgl_status allocate_slots(tgl_dist_plan *plan, dist_transfer *t, int64_t steps)
 {
     const int ranks = plan->dist->transport.ranks;
+    if (t->gathers) return TGL_OK;
     dist_transfer_measure(t, plan->dist->transport.rank, ranks, steps);
     for (int i = 0; i < (steps > 1 ? 2 : 1); i++) {
         dist_slot *slot = &t->slot[i];
@@ -58,7 +60,9 @@ static tgl_status allocate_gathering(tgl_dist_plan *plan, int operand)
                                               .to = &plan->needed[operand],
                                               .ld_from = plan->task.ld[operand],
                                               .ld_to = plan->ld[operand],
+                                              .type = plan->task.type[operand],
                                               .element = element,
+                                              .gathers = plan->choice.gathers[operand],
                                               .at_once = plan->choice.division.panels == 1};
     return allocate_slots(plan, &plan->transfer[operand], dist_plan_steps(plan, operand));
 }
@@ -146,6 +150,7 @@ static void free_memory(tgl_dist_plan *plan)
     }
     free_slots(plan, &plan->copies);
     dist_ring_free(plan);
+    dist_reduce_free(plan);
     dist_plan_release(plan, plan->sums);
     plan->sums = NULL;
     plan->memory_bytes = 0;
@@ -155,7 +160,8 @@ static tgl_status allocate_all(tgl_dist_plan *plan, int64_t limit)
 {
     if (plan->choice.ring != RING_NONE) {
         DIST_TRY(allocate_copies(plan));
-        DIST_TRY(dist_ring_allocate(plan));
+        DIST_TRY(plan->choice.ring == RING_COLLECTIVE ? dist_reduce_allocate(plan)
+                                                      : dist_ring_allocate(plan));
     } else {
         DIST_TRY(allocate_gathering(plan, OPERAND_A));
         DIST_TRY(allocate_gathering(plan, OPERAND_B));

@@ -99,6 +99,8 @@ static void consider(search *s, const dist_division *division, const dist_volume
     s->has_one = true, s->fits = fits;
     s->best->division = *division;
     s->best->figures = figures;
+    for (int x = OPERAND_A; x <= OPERAND_B; x++)
+        s->best->gathers[x] = dist_cost_gathers(s->task, division, v, x, s->machine);
     name_stays(s->task, v, s->best->stays);
 }
 
@@ -122,6 +124,8 @@ static void consider_panel(search *s, dist_division *division, const dist_volume
     if (panel < 1) panel = 1;
     division->panel = panel;
     division->panels = length > 0 ? (length - 1) / panel + 1 : 1;
+    /* a single panel would take as much memory as before, along whichever axis */
+    if (s->limits->panel_max > 0 && division->panels == 1) return;
     consider(s, division, v);
 }
 

@@ -9,7 +9,7 @@
 
 #include "dist_task.h"
 
-enum { RING_NONE = -1 };
+enum { RING_NONE = -1, RING_COLLECTIVE = -2 };
 
 /* The chosen division and its predicted figures. */
 typedef struct dist_choice {
@@ -18,7 +18,9 @@ typedef struct dist_choice {
     char stays[8];  /* letters of the matrices that stay, such as "AC" */
     int candidates; /* number of divisions that were compared */
     int ring; /* number of chunks into which a ring (dist_ring.h) cuts a rank's part of C; 0: a
-                 single product per rank; RING_NONE: no ring */
+                 single product per rank; RING_COLLECTIVE: a single product per rank, whose sum is
+                 one collective operation (dist_reduce.h); RING_NONE: no ring */
+    bool gathers[2]; /* A, B: all of it comes by one all-gather of the transport */
 } dist_choice;
 
 /* Limits of the choice, from the options of the caller. */

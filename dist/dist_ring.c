@@ -68,6 +68,17 @@ static size_t chunk_bytes(const tgl_dist_plan *plan, const chunk *c, size_t elem
     return (size_t)(c->length * across(plan)) * element;
 }
 
+/* The type of the partial sums, and its size. */
+static tgl_type type_of_sums(const tgl_dist_plan *plan)
+{
+    return dist_ring_type(&plan->task, &plan->dist->machine);
+}
+
+static size_t sum_element(const tgl_dist_plan *plan)
+{
+    return tgl_type_size(type_of_sums(plan));
+}
+
 /* ---- Memory ---------------------------------------------------------------------------------- */
 
 static tgl_status make_list(int count, void ***list)
@@ -85,7 +96,7 @@ tgl_status dist_ring_allocate(tgl_dist_plan *plan)
 {
     dist_ring *ring = &plan->ring;
     const int ranks = plan->task.ranks, chunks = chunks_of(plan), most = (ranks - 1) * chunks;
-    const size_t sum = dist_task_sum_element(&plan->task);
+    const size_t sum = sum_element(plan);
     const bool sums_all = plan->has_copies && plan->choice.ring == 0;
     const chunk longest = {.length = sums_all ? plan->task.problem.m : chunk_length(plan)};
     const size_t bytes = chunk_bytes(plan, &longest, sum);
@@ -158,7 +169,7 @@ static dist_product product_of(const tgl_dist_plan *plan, const dist_ring_call *
     const void **from = by_rows ? &p.A : &p.B;
     *from = at(*from, offset, dist_task_element(task, operand));
     if (p.problem.k == 0) p.A = p.B = NULL;
-    p.problem.type_c = task->type_sum;
+    p.problem.type_c = type_of_sums(plan);
     p.problem.ldc = by_rows ? across(plan) : length;
     return p;
 }
@@ -204,13 +215,13 @@ static tgl_status add_own_c(tgl_dist_plan *plan, dist_ring_call *call, const chu
     p.beta = call->beta;
     p.problem.type_c = task->type[OPERAND_C];
     p.problem.ldc = task->ld[OPERAND_C];
-    p.problem.type_d = task->type_sum;
+    p.problem.type_d = type_of_sums(plan);
     p.problem.ldd = ld;
     p.C = own_chunk(plan, call, c);
     p.D = plan->ring.scratch;
     multiply(plan, call, &p);
-    return dist_add(&plan->dist->transport, task->type_sum, received, ld, plan->ring.scratch, ld,
-                    p.problem.m, p.problem.n);
+    return dist_add(&plan->dist->transport, type_of_sums(plan), received, ld, plan->ring.scratch,
+                    ld, p.problem.m, p.problem.n);
 }
 
 /* C := activation(product + received + beta*C + bias) + residual, for a chunk of this rank's shard.
@@ -328,7 +339,7 @@ static tgl_status begin_chunk(tgl_dist_plan *plan, int64_t t, const void *made, 
     const int ranks = transport->ranks, before = (transport->rank + ranks - 1) % ranks;
     const int step = (int)(t / plan->choice.ring) + 1;
     const int64_t index = t % plan->choice.ring;
-    const size_t sum = dist_task_sum_element(&plan->task);
+    const size_t sum = sum_element(plan);
     const chunk sent = chunk_of(plan, (transport->rank + ranks - step) % ranks, index);
     const chunk received = chunk_of(plan, (before + ranks - step) % ranks, index);
     int count = 0;
@@ -384,7 +395,7 @@ static tgl_status run_chunks(tgl_dist_plan *plan, dist_ring_call *call)
  * or, if shards are columns, as one such matrix per shard. */
 static void make_whole(tgl_dist_plan *plan, dist_ring_call *call)
 {
-    const size_t sum = dist_task_sum_element(&plan->task);
+    const size_t sum = sum_element(plan);
     const bool by_rows = dist_ring_axis(&plan->task) == AXIS_M;
     for (int rank = 0; rank < (by_rows ? 1 : plan->task.ranks); rank++) {
         chunk c = {.length = plan->task.problem.m};
@@ -407,7 +418,7 @@ static chunk summed_by(const tgl_dist_plan *plan, int rank)
 static tgl_status exchange_parts(tgl_dist_plan *plan)
 {
     const tgl_dist_transport *t = &plan->dist->transport;
-    const size_t sum = dist_task_sum_element(&plan->task);
+    const size_t sum = sum_element(plan);
     const chunk own = summed_by(plan, t->rank);
     int count = 0;
     for (int i = 1; i < t->ranks; i++) {
@@ -440,15 +451,15 @@ static tgl_status run_whole(tgl_dist_plan *plan, dist_ring_call *call)
     const void *residual = NULL;
     void *sum = NULL;
     for (int rank = 0; rank < t->ranks; rank++) {
-        void *part = rank == t->rank ? at(plan->ring.made[0], own.first * across(plan),
-                                          dist_task_sum_element(task))
-                                     : plan->ring.received[rank - (rank > t->rank)];
+        void *part = rank == t->rank
+                         ? at(plan->ring.made[0], own.first * across(plan), sum_element(plan))
+                         : plan->ring.received[rank - (rank > t->rank)];
         if (rank == 0)
             sum = part;
         else if (rank == t->ranks - 1 && !has_activation)
             residual = part;
         else
-            DIST_TRY(dist_add(t, task->type_sum, sum, width, part, width, lines, width));
+            DIST_TRY(dist_add(t, type_of_sums(plan), sum, width, part, width, lines, width));
     }
     return finish_chunk(plan, call, &own, sum, false, residual);
 }

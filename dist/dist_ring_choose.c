@@ -7,6 +7,9 @@
 #include "dist_cost.h"
 #include "dist_error.h"
 
+#include <math.h>
+#include <string.h>
+
 int dist_ring_axis(const dist_task *task)
 {
     const dist_spread *c = &task->spread[OPERAND_C];
@@ -20,6 +23,13 @@ int dist_ring_axis(const dist_task *task)
     return AXES;
 }
 
+tgl_type dist_ring_type(const dist_task *task, const tgl_dist_machine *machine)
+{
+    const tgl_type type = task->type[OPERAND_C];
+    const bool is_16_bits = type == TGL_F16 || type == TGL_BF16;
+    return machine->collective_s > 0 && is_16_bits ? type : task->type_sum;
+}
+
 static bool ring_serves(const dist_task *task, const dist_division *division)
 {
     const dist_volumes v = dist_volumes_of(task, division);
@@ -29,8 +39,52 @@ static bool ring_serves(const dist_task *task, const dist_division *division)
            !task->spread[OPERAND_B].replicated && dist_ring_axis(task) != AXES;
 }
 
+/* Whether one collective operation can add up the ranks' products: the shards are complete rows, as
+ * many on each rank, nothing but a bias that rank 0 has comes after the sum, and NCCL adds the type
+ * of C. */
+static bool can_reduce(const dist_task *task, const tgl_dist_machine *machine)
+{
+    const tgl_epilogue *e = &task->epilogue;
+    const bool is_copied = task->spread[OPERAND_C].replicated;
+    const tgl_type type = task->type[OPERAND_C];
+    return machine->collective_s > 0 && dist_ring_axis(task) == AXIS_M &&
+           (is_copied || dist_task_extent(task, AXIS_M) % task->ranks == 0) &&
+           (e->size == 0 ||
+            (e->activation == TGL_ACTIVATION_NONE && (e->bias != TGL_BIAS_ROW || is_copied))) &&
+           (type == TGL_F16 || type == TGL_BF16 || type == TGL_F32 || type == TGL_F64 ||
+            type == TGL_I32);
+}
+
+/* Seconds of the collective operation. elements: that a rank receives in a reduce-scatter. */
+static double reducing(const dist_task *task, const tgl_dist_machine *machine, double elements)
+{
+    const double bytes = elements * (double)dist_task_element(task, OPERAND_C);
+    return task->spread[OPERAND_C].replicated
+               ? dist_cost_collective(TGL_DIST_ALL_REDUCE, 2 * bytes, machine)
+               : dist_cost_collective(TGL_DIST_REDUCE_SCATTER, bytes, machine);
+}
+
+/* Fraction of a message's latency by which each product of a ring waits for its messages, and of
+ * the time of messages by which they slow down products: 2 and 4 H200, 512 to 16384 tokens,
+ * 2026-11. */
+static const double WAITING = 0.5, INTERFERENCE = 0.05;
+
+/* Seconds by which an all-reduce takes longer than a reduce-scatter: each rank sends its chunks, of
+ * `elements` elements, to all ranks, and copies those of the others from their buffers into C. The
+ * next chunk's product hides the sending of all but the last one. */
+static double copying_seconds(const dist_task *task, const tgl_dist_machine *machine,
+                              double elements, double chunks, double product)
+{
+    const double bytes = elements * (double)dist_task_element(task, OPERAND_C);
+    const double sending = (task->ranks - 1) * (bytes / machine->bytes_per_s + machine->latency_s);
+    const double storing = (task->ranks - 1) * (bytes / machine->memory_per_s + machine->product_s);
+    const double late = sending > product ? sending - product : 0;
+    return sending + machine->latency_s + (chunks - 1) * late + chunks * storing;
+}
+
 /* Predicted seconds of a ring with `chunks` chunks per shard; chunks = 0: of a single product per
- * rank. axis: that of dist_ring_axis(). */
+ * rank, whose parts are messages; RING_COLLECTIVE: whose sum is a collective operation. axis: that
+ * of dist_ring_axis(). */
 static double ring_seconds(const dist_task *task, const tgl_dist_machine *machine, int axis,
                            int chunks)
 {
@@ -40,7 +94,7 @@ static double ring_seconds(const dist_task *task, const tgl_dist_machine *machin
         (double)dist_task_extent(task, AXIS_M) * (double)dist_task_extent(task, AXIS_N);
     const dist_volumes v = {.multiplications = mn * k};
     const int other = axis == AXIS_M ? OPERAND_B : OPERAND_A, kept = 1 - other;
-    const double sum = (double)dist_task_sum_element(task);
+    const double sum = (double)tgl_type_size(dist_ring_type(task, machine));
     const double moved = mn * sum * (ranks - 1) / ranks / machine->bytes_per_s;
     const double extent = (double)dist_task_extent(task, axis == AXIS_M ? AXIS_N : AXIS_M);
     const double whole = extent * k * (double)dist_task_element(task, other);
@@ -49,29 +103,33 @@ static double ring_seconds(const dist_task *task, const tgl_dist_machine *machin
                                ? (whole + cut / products) / machine->operand_bytes_per_s
                                : 0;
     const double computing = dist_cost_products(task, &v, machine) / products;
-    const double each = (reading > computing ? reading : computing) + machine->product_s;
+    const double product = (reading > computing ? reading : computing) + machine->product_s;
+    const bool is_copied = task->spread[OPERAND_C].replicated;
+    if (chunks == RING_COLLECTIVE)
+        return product + reducing(task, machine, mn * (ranks - 1) / ranks);
     /* number of shards that a rank sums */
-    const double parts = task->spread[OPERAND_C].replicated ? ranks : 1;
+    const double parts = is_copied ? ranks : 1;
     if (chunks == 0)
-        return each + parts * moved + machine->latency_s + machine->product_s * ranks +
+        return product + parts * moved + (ranks - 1) * machine->latency_s +
+               machine->product_s * ranks +
                2 * mn / ranks * parts * (ranks - 1) * sum / machine->memory_per_s;
     const double move = moved / (products - chunks) + machine->latency_s;
-    /* time of the copies of the last chunk to all ranks: no product overlaps with them */
-    const double copying = task->spread[OPERAND_C].replicated
-                               ? 2 * moved / chunks / ranks + 2 * machine->latency_s
-                               : 0;
-    const double multiplying =
-        products * each + (chunks == 1 ? (products - 1) * move : 0) + copying;
+    const double copying =
+        is_copied ? copying_seconds(task, machine, mn / ranks / chunks, chunks, product) : 0;
+    const double each = product + WAITING * machine->latency_s;
+    const double multiplying = products * each + (chunks == 1 ? (products - 1) * move : 0) +
+                               INTERFERENCE * moved + copying;
     const double moving = (products - chunks) * move + 2 * each + copying;
     return multiplying > moving ? multiplying : moving;
 }
 
 /* Sets the division and the figures for the ring that choice->ring describes. */
-static void set_choice(const dist_task *task, dist_division *division, double seconds,
-                       dist_choice *choice)
+static void set_choice(const dist_task *task, const tgl_dist_machine *machine,
+                       dist_division *division, double seconds, dist_choice *choice)
 {
     tgl_dist_figures *f = &choice->figures;
-    const double ranks = task->ranks, sum = (double)dist_task_sum_element(task);
+    const double ranks = task->ranks;
+    const double sum = (double)tgl_type_size(dist_ring_type(task, machine));
     const double mn =
         (double)dist_task_extent(task, AXIS_M) * (double)dist_task_extent(task, AXIS_N);
     const double copies =
@@ -84,11 +142,14 @@ static void set_choice(const dist_task *task, dist_division *division, double se
     f->parts_m = f->parts_n = 1;
     f->parts_k = task->ranks;
     f->seconds = seconds;
+    const double element = (double)dist_task_element(task, OPERAND_C);
     f->received_bytes = choice->ring == 0 && copies > 0 /* each rank receives all partial sums */
                             ? mn * sum * (ranks - 1)
-                            : mn * (sum + copies) * (ranks - 1) / ranks;
+                            : mn * ((choice->ring == RING_COLLECTIVE ? element : sum) + copies) *
+                                  (ranks - 1) / ranks;
     f->panels = division->panels;
     f->panel = choice->ring > 0 ? (shard - 1) / choice->ring + 1 : division->panel;
+    choice->gathers[OPERAND_A] = choice->gathers[OPERAND_B] = false;
     choice->stays[0] = 'A', choice->stays[1] = 'B', choice->stays[2] = '\0';
 }
 
@@ -101,14 +162,20 @@ static void consider_ring(const dist_task *task, const tgl_dist_machine *machine
         return;
     const int axis = dist_ring_axis(task);
     const int64_t shard = (dist_task_extent(task, axis) - 1) / task->ranks + 1;
-    double best = choice->figures.seconds;
-    for (int chunks = 0; chunks <= RING_CHUNKS_MOST; chunks = chunks > 0 ? 2 * chunks : 1) {
-        const double seconds = ring_seconds(task, machine, axis, chunks);
-        if (seconds >= best || (chunks > 1 && shard / chunks < RING_CHUNK_GRAIN)) continue;
+    static const int kinds[] = {RING_COLLECTIVE, 0, 1, 2, 4, RING_CHUNKS_MOST};
+    /* Panels of the same division copy and add in additional kernels, of which dist_cost() hides
+     * too many: they are no choice. */
+    const bool is_same = strcmp(choice->stays, "AB") == 0;
+    double best = is_same ? HUGE_VAL : choice->figures.seconds;
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        const double seconds = ring_seconds(task, machine, axis, kinds[i]);
+        if (seconds >= best || (kinds[i] > 1 && shard / kinds[i] < RING_CHUNK_GRAIN) ||
+            (kinds[i] == RING_COLLECTIVE && !can_reduce(task, machine)))
+            continue;
         best = seconds;
-        choice->ring = chunks;
+        choice->ring = kinds[i];
     }
-    if (choice->ring != RING_NONE) set_choice(task, &division, best, choice);
+    if (choice->ring != RING_NONE) set_choice(task, machine, &division, best, choice);
 }
 
 tgl_status dist_choose(const dist_task *task, const tgl_dist_machine *machine,

@@ -18,6 +18,12 @@ enum {
  * shard; AXES: there is none. If each rank has all of C, it is AXIS_M. */
 int dist_ring_axis(const dist_task *task);
 
+/* The type of partial sums on their way from rank to rank. If the transport has collective
+ * operations (GPUs), it is C's type also if that has 16 bits, as in the reduce-scatter of NCCL:
+ * twice the bytes would often take longer than the products. Each rank rounds the sum that it
+ * passes on. */
+tgl_type dist_ring_type(const dist_task *task, const tgl_dist_machine *machine);
+
 /* Chooses a ring or the division that dist_planner_choose() finds, whichever is faster. A ring is
  * considered only if the caller limits neither the panels nor the memory. Returns the status of
  * dist_planner_choose(). */

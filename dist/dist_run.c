@@ -9,7 +9,7 @@
  * ranks agree on the status.
  */
 #include "dist_error.h"
-#include "dist_ring.h"
+#include "dist_reduce.h"
 
 #include <math.h>
 
@@ -274,7 +274,9 @@ static tgl_status run_ring(run *r)
                            .bias = r->bias,
                            .C = r->C,
                            .product = r->product};
-    const tgl_status status = dist_ring_run(r->plan, &call);
+    const tgl_status status = r->plan->choice.ring == RING_COLLECTIVE
+                                  ? dist_reduce_run(r->plan, &call)
+                                  : dist_ring_run(r->plan, &call);
     r->product = call.product;
     /* After a failure this rank sends no more messages, so the communicator is marked as broken. */
     return dist_check_link(r->plan->dist, status);

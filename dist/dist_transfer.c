@@ -208,9 +208,28 @@ static tgl_status list_sent(const dist_transfer *t, const tgl_dist_transport *tr
     return TGL_OK;
 }
 
+/* The all-gather needs contiguous rows: others are copied to where they belong in the target. */
+static tgl_status gather(const dist_transfer *t, const tgl_dist_transport *transport,
+                         const void *source, void *target)
+{
+    const dist_rect own = dist_rect_at(t->from, transport->rank, 0);
+    const int64_t lines = dist_rect_lines(&own), width = dist_rect_width(&own);
+    const size_t line = (size_t)width * t->element, count = (size_t)(lines * width);
+    if (count == 0) return TGL_OK;
+    if (t->ld_from != width) {
+        void *place = (char *)target + (size_t)transport->rank * count * t->element;
+        DIST_TRY(dist_copy(transport, place, line, source, (size_t)t->ld_from * t->element, lines,
+                           line));
+        source = place;
+    }
+    return transport->collect(transport->state, TGL_DIST_ALL_GATHER, t->type, source, target,
+                              count);
+}
+
 tgl_status dist_transfer_begin(dist_transfer *t, const tgl_dist_transport *transport, int64_t step,
                                const void *source, void *target)
 {
+    if (t->gathers) return gather(t, transport, source, target);
     dist_slot *slot = &t->slot[step & 1];
     int count = list_received(t, transport->rank, transport->ranks, step, target, slot);
     DIST_TRY(list_sent(t, transport, step, source, slot, &count));
@@ -226,6 +245,7 @@ tgl_status dist_transfer_begin(dist_transfer *t, const tgl_dist_transport *trans
 tgl_status dist_transfer_finish(dist_transfer *t, const tgl_dist_transport *transport, int64_t step,
                                 const void *source, void *target)
 {
+    if (t->gathers) return TGL_OK;
     dist_slot *slot = &t->slot[step & 1];
     if (slot->group != NULL) DIST_TRY(transport->wait(transport->state, slot->group));
     slot->group = NULL;

@@ -56,6 +56,7 @@ tgl_dist_machine gpu_machine_of(const tgl_device *dev, bool has_several_hosts,
         .bytes_per_s =
             given_or(given->bytes_per_s,
                      has_several_hosts && network < chips[chip].link ? network : chips[chip].link),
-        .latency_s = given_or(given->latency_s, 10e-6),
-        .memory_per_s = given_or(given->memory_per_s, 0.4 * memory)};
+        .latency_s = given_or(given->latency_s, 20e-6),
+        .memory_per_s = given_or(given->memory_per_s, 0.4 * memory),
+        .collective_s = given_or(given->collective_s, 15e-6)};
 }

@@ -29,6 +29,8 @@ static const library_entry table[] = {
     ENTRY(ncclSend),
     ENTRY(ncclRecv),
     ENTRY(ncclAllGather),
+    ENTRY(ncclReduceScatter),
+    ENTRY(ncclAllReduce),
     ENTRY(ncclGetErrorString),
     {0, NULL},
 };

@@ -25,7 +25,9 @@ typedef struct ncclConfig {
 enum { NCCL_CONFIG_MAGIC = 0xcafebeef, NCCL_CONFIG_VERSION = 21400 };
 
 enum { ncclSuccess = 0, ncclInvalidUsage = 5, ncclRemoteError = 6, ncclInProgress = 7 };
-enum { ncclChar = 0 };
+enum { ncclChar = 0, ncclInt32 = 2, ncclFloat16 = 6, ncclFloat32 = 7, ncclFloat64 = 8 };
+enum { ncclBfloat16 = 9 };
+enum { ncclSum = 0 };
 
 typedef struct nccl_library {
     ncclResult_t (*ncclGetUniqueId)(ncclUniqueId *id);
@@ -44,6 +46,10 @@ typedef struct nccl_library {
     ncclResult_t (*ncclRecv)(void *to, size_t count, int type, int rank, ncclComm_t comm,
                              CUstream stream);
     ncclResult_t (*ncclAllGather)(const void *from, void *to, size_t count, int type,
+                                  ncclComm_t comm, CUstream stream);
+    ncclResult_t (*ncclReduceScatter)(const void *from, void *to, size_t count, int type,
+                                      int operation, ncclComm_t comm, CUstream stream);
+    ncclResult_t (*ncclAllReduce)(const void *from, void *to, size_t count, int type, int operation,
                                   ncclComm_t comm, CUstream stream);
     const char *(*ncclGetErrorString)(ncclResult_t result);
 } nccl_library;

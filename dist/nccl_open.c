@@ -265,6 +265,8 @@ void nccl_transport_close(nccl_transport *t)
         nccl_wait_for_work(t);
         gpu_sums_free(&t->sums);
         close_memory(t);
+        if (t->collecting != NULL && t->collecting != t->comm)
+            t->nccl.ncclCommDestroy(t->collecting);
         if (t->owns_comm && t->comm != NULL) t->nccl.ncclCommDestroy(t->comm);
         close_streams(t);
         t->driver.cuCtxPopCurrent(&popped);

@@ -70,8 +70,9 @@ void nccl_lose(nccl_transport *t)
     if (t->meeting != NULL)
         rendezvous_give_up(t->meeting); /* first, so that no rank uses the invalid data with which
                                            the streams continue */
+    if (t->collecting != NULL && t->collecting != t->comm) t->nccl.ncclCommAbort(t->collecting);
     if (t->comm != NULL) t->nccl.ncclCommAbort(t->comm);
-    t->comm = NULL;
+    t->comm = t->collecting = NULL;
     const double deadline = now() + SECONDS;
     while (t->flags != NULL && !is_idle(t) && now() < deadline) {
         t->driver.cuMemsetD32Async((CUdeviceptr)t->flags, 1, nccl_flag_count(t), t->rescuing);
@@ -104,6 +105,19 @@ tgl_status nccl_settle(nccl_transport *t, ncclResult_t result)
                                             : t->nccl.ncclGetErrorString(result));
 }
 
+/* The error that NCCL has found in the communicators since; ncclSuccess: none. */
+static ncclResult_t nccl_error(nccl_transport *t)
+{
+    ncclComm_t const comms[] = {t->comm, t->collecting};
+    for (int i = 0; i < 2; i++) {
+        ncclResult_t error = ncclSuccess;
+        if (comms[i] != NULL && t->nccl.ncclCommGetAsyncError(comms[i], &error) == ncclSuccess &&
+            error != ncclSuccess && error != ncclInProgress)
+            return error;
+    }
+    return ncclSuccess;
+}
+
 /* Waits until a stream is idle. Fails after the timeout, after an error of NCCL, and if a rank has
  * given up. */
 static tgl_status wait_for_stream(nccl_transport *t, CUstream stream)
@@ -118,10 +132,8 @@ static tgl_status wait_for_stream(nccl_transport *t, CUstream stream)
         }
         if (result != CUDA_ERROR_NOT_READY)
             return gpu_driver_check(&t->driver, result, "cuStreamQuery()");
-        ncclResult_t error = ncclSuccess;
-        if (t->comm != NULL && t->nccl.ncclCommGetAsyncError(t->comm, &error) == ncclSuccess &&
-            error != ncclSuccess && error != ncclInProgress)
-            return lose(t, t->nccl.ncclGetErrorString(error));
+        const ncclResult_t error = nccl_error(t);
+        if (error != ncclSuccess) return lose(t, t->nccl.ncclGetErrorString(error));
         if (now() > deadline) return lose(t, "a rank did not answer within the timeout");
         sched_yield();
     }
@@ -372,6 +384,16 @@ static tgl_status transport_exchange(void *state, const tgl_dist_message *messag
     return leave(t, status);
 }
 
+static tgl_status transport_collect(void *state, tgl_dist_collective operation, tgl_type type,
+                                    const void *from, void *to, size_t count)
+{
+    nccl_transport *t = state;
+    DIST_TRY(enter(t));
+    const tgl_status status = nccl_collect(t, operation, type, from, to, count);
+    if (status != TGL_OK) nccl_lose(t);
+    return leave(t, status);
+}
+
 static void transport_set_stream(void *state, void *stream)
 {
     nccl_transport *t = state;
@@ -464,6 +486,7 @@ tgl_dist_transport nccl_transport_table(nccl_transport *t)
                                 .begin = transport_begin,
                                 .wait = transport_wait,
                                 .exchange = transport_exchange,
+                                .collect = transport_collect,
                                 .copy = transport_copy,
                                 .add = transport_add,
                                 .allocate = transport_allocate,

@@ -46,6 +46,9 @@ typedef struct nccl_transport {
     int rank, ranks;
     double timeout_s;
     ncclComm_t comm;
+    /* for nccl_collect(): a communicator whose calls block until their kernel is enqueued, or the
+     * caller's comm; NULL: not made yet */
+    ncclComm_t collecting;
     bool owns_comm, is_lost;
     bool has_several_hosts;
 
@@ -75,11 +78,14 @@ tgl_dist_transport nccl_transport_table(nccl_transport *t);
  *   nccl_gather  an all-gather by NCCL; all[r*bytes]: the bytes of rank r
  *   nccl_finish  waits for a call that returned ncclInProgress; returns NCCL's result
  *   nccl_settle  as nccl_finish, but calls nccl_lose() after a failure, and returns a status
- *   nccl_lose    after a rank was lost: ends all work on this GPU that waits for the rank */
+ *   nccl_lose    after a rank was lost: ends all work on this GPU that waits for the rank
+ *   nccl_collect tgl_dist_transport.collect() (nccl_collect.c) */
 tgl_status nccl_gather(nccl_transport *t, const void *mine, void *all, size_t bytes);
 ncclResult_t nccl_finish(nccl_transport *t, ncclResult_t result);
 tgl_status nccl_settle(nccl_transport *t, ncclResult_t result);
 void nccl_lose(nccl_transport *t);
+tgl_status nccl_collect(nccl_transport *t, tgl_dist_collective operation, tgl_type type,
+                        const void *from, void *to, size_t count);
 
 /* Waits until all streams are idle, or until the timeout. */
 void nccl_wait_for_work(nccl_transport *t);

@@ -23,7 +23,7 @@
 
 #include "read_array.h"
 
-enum { A, B, OUT, C, BIAS, ARRAYS }; /* the order of the arguments */
+enum { A, B, OUT, C, BIAS, SCALE_A, SCALE_B, ARRAYS }; /* the order of the arguments */
 enum { SCALARS = 2, OPTIONS = 4, FACTS = 6, ENTRIES = 256 };
 enum { KEY_MAX = ARRAYS * (3 + 2 * DIMENSIONS_MAX) + OPTIONS };
 
@@ -207,8 +207,9 @@ static bool overlaps(const operands *x, int i)
 /* C may be the result itself. */
 static bool result_overlaps(const operands *x)
 {
-    return overlaps(x, A) || overlaps(x, B) || overlaps(x, BIAS) ||
-           (overlaps(x, C) && !is_same(&x->of[C], &x->of[OUT]));
+    for (int i = 0; i < ARRAYS; i++)
+        if (i != OUT && overlaps(x, i) && !(i == C && is_same(&x->of[C], &x->of[OUT]))) return true;
+    return false;
 }
 
 /* *re, *im := a factor. float() of NumPy's complex numbers would drop the imaginary part. */
@@ -256,6 +257,8 @@ static tgl_status run_plan(run_function *run, const facts *f, const operands *x,
     o->A = address(x, A);
     o->B = address(x, B);
     o->bias = address(x, BIAS);
+    o->scale_a = address(x, SCALE_A);
+    o->scale_b = address(x, SCALE_B);
     o->C = address(x, f->in_place ? OUT : C);
     o->D = f->in_place ? NULL : address(x, OUT);
     PyThreadState *const python = PyEval_SaveThread();
@@ -339,7 +342,7 @@ static PyObject *compute(calls *self, const facts *f, PyObject *out, PyObject *c
     return out;
 }
 
-/* run(a, b, out, c, bias, alpha, beta, *options) */
+/* run(a, b, out, c, bias, scale_a, scale_b, alpha, beta, *options) */
 static PyObject *run(PyObject *object, PyObject *const *args, Py_ssize_t count)
 {
     calls *self = (calls *)object;
@@ -373,19 +376,21 @@ static PyObject *run(PyObject *object, PyObject *const *args, Py_ssize_t count)
 /* ---- know(), learn() and clear()---------------------------------------------------------------
  */
 
-/* know(type, reader, is_read_only, functions, is_negated, uses_gradients): how run() reads arrays
- * of this type. The last three are None unless the reader is READ_TENSOR; functions is a capsule.
+/* know(type, reader, is_read_only, functions, is_negated, is_conjugated, uses_gradients): how run()
+ * reads arrays of this type. The last four are None unless the reader is READ_TENSOR; functions is
+ * a capsule.
  */
 static PyObject *know(PyObject *object, PyObject *args)
 {
-    PyObject *type, *functions, *is_negated, *uses_gradients;
+    PyObject *type, *functions, *is_negated, *is_conjugated, *uses_gradients;
     int how, is_read_only;
-    if (!PyArg_ParseTuple(args, "OipOOO", &type, &how, &is_read_only, &functions, &is_negated,
-                          &uses_gradients))
+    if (!PyArg_ParseTuple(args, "OipOOOO", &type, &how, &is_read_only, &functions, &is_negated,
+                          &is_conjugated, &uses_gradients))
         return NULL;
     source added = {.type = type, .reader = (reader)how, .is_read_only = is_read_only != 0};
     if (added.reader == READ_TENSOR) {
         added.is_negated = is_negated;
+        added.is_conjugated = is_conjugated;
         added.uses_gradients = uses_gradients;
         if (!PyCapsule_IsValid(functions, "dlpack_exchange_api")) Py_RETURN_NONE;
         added.functions = PyCapsule_GetPointer(functions, "dlpack_exchange_api");
@@ -413,10 +418,10 @@ static bool read_facts(PyObject *const *given, facts *f)
     return !PyErr_Occurred();
 }
 
-/* learn(a, b, out, c, bias, *options, owner, address of the plan, in_place, new_result, is_scalar,
- * holder): Python has computed this product by one run of the plan, on the arrays as they are.
- * new_result: a function that makes the result, or None. holder: the device if it is a GPU, else
- * None. */
+/* learn(a, b, out, c, bias, scale_a, scale_b, *options, owner, address of the plan, in_place,
+ * new_result, is_scalar, holder): Python has computed this product by one run of the plan, on the
+ * arrays as they are. new_result: a function that makes the result, or None. holder: the device if
+ * it is a GPU, else None. */
 static PyObject *learn(PyObject *object, PyObject *const *args, Py_ssize_t count)
 {
     calls *self = (calls *)object;

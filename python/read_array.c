@@ -6,14 +6,24 @@
 
 #include <string.h>
 
+enum { DLPACK_COMPLEX = 5 }; /* the code of complex types */
+
 /* The element types, as the protocols name them. */
 static const struct {
-    char format;         /* buffer protocol */
+    const char *format;  /* buffer protocol */
     uint8_t code, bits;  /* DLPack */
     const char *typestr; /* __cuda_array_interface__ */
 } ELEMENTS[] = {
-    {'f', 2, 32, "<f4"}, {'d', 2, 64, "<f8"}, {'e', 2, 16, "<f2"},
-    {'b', 0, 8, "|i1"},  {'i', 0, 32, "<i4"}, {'\0', 4, 16, NULL}, /* bfloat16 */
+    {"f", 2, 32, "<f4"},
+    {"d", 2, 64, "<f8"},
+    {"e", 2, 16, "<f2"},
+    {"b", 0, 8, "|i1"},
+    {"i", 0, 32, "<i4"},
+    {NULL, 4, 16, NULL}, /* bfloat16 */
+    {"Zf", DLPACK_COMPLEX, 64, "<c8"},
+    {"Zd", DLPACK_COMPLEX, 128, "<c16"},
+    {NULL, 10, 8, NULL},
+    {NULL, 12, 8, NULL}, /* float8_e4m3fn, float8_e5m2 */
 };
 enum { ELEMENTS_COUNT = sizeof ELEMENTS / sizeof *ELEMENTS };
 
@@ -72,8 +82,9 @@ static bool read_buffer(PyObject *x, bool is_written, array *a)
     Py_buffer *b = &a->buffer;
     if (PyObject_GetBuffer(x, b, flags) < 0) return false;
     int i = 0;
-    if (b->format == NULL || b->format[0] == '\0' || b->format[1] != '\0') return false;
-    while (i < ELEMENTS_COUNT && ELEMENTS[i].format != b->format[0])
+    if (b->format == NULL) return false;
+    while (i < ELEMENTS_COUNT &&
+           (ELEMENTS[i].format == NULL || strcmp(ELEMENTS[i].format, b->format) != 0))
         i++;
     if (!set_element(a, i) || !set_dimensions(a, b->ndim)) return false;
     a->data = b->buf;
@@ -125,6 +136,8 @@ static bool read_tensor(const source *s, PyObject *x, array *a)
 {
     dlpack_tensor t;
     if (!is_plain_tensor(s, x) || s->functions->read(x, &t) != 0 || !take_tensor(&t, a))
+        return false;
+    if (t.code == DLPACK_COMPLEX && (answers_yes(s->is_conjugated, x) || PyErr_Occurred()))
         return false;
     return a->device == 0 ||
            s->functions->current_stream(t.device_type, t.device_id, &a->stream) == 0;
@@ -272,6 +285,7 @@ void know_type(sources *s, const source *added)
     if (s->count == SOURCES_MAX) return;
     Py_INCREF(added->type);
     Py_XINCREF(added->is_negated);
+    Py_XINCREF(added->is_conjugated);
     Py_XINCREF(added->uses_gradients);
     s->known[s->count++] = *added;
 }
@@ -282,6 +296,7 @@ void forget_types(sources *s)
         const source *x = &s->known[--s->count];
         Py_DECREF(x->type);
         Py_XDECREF(x->is_negated);
+        Py_XDECREF(x->is_conjugated);
         Py_XDECREF(x->uses_gradients);
     }
 }

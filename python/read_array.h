@@ -31,7 +31,8 @@ typedef struct source {
     bool is_read_only;                 /* results are not written to these arrays */
     bool has_no_version;               /* READ_CAPSULE: __dlpack__() does not take max_version */
     const dlpack_functions *functions; /* READ_TENSOR */
-    PyObject *is_negated, *uses_gradients; /* READ_TENSOR: functions of a tensor, and of nothing */
+    /* READ_TENSOR: functions of a tensor, and of nothing */
+    PyObject *is_negated, *is_conjugated, *uses_gradients;
 } source;
 
 /* The types that are known. They are never removed, because reading can run any code. */

@@ -26,7 +26,9 @@
  *     leading dimensions and the device. If they differ, if ranks run different plans or call
  *     different functions that create or run plans, or if one rank cannot do its part, all ranks
  *     return the same status, and tgl_dist_last_error() names a rank that caused it.
- *   - The plan fixes the order of additions: results are bitwise the same from run to run.
+ *   - The plan fixes the order of additions: results are bitwise the same from run to run. Sums
+ * over ranks are in the accumulation type or, by a collective operation of the transport, in the
+ *     type of C.
  *   - A communicator belongs to one thread at a time.
  */
 #ifndef TEGULA_DIST_H
@@ -97,6 +99,13 @@ typedef struct tgl_dist_message {
     size_t bytes; /* at least 1; the same on both sides */
 } tgl_dist_message;
 
+/* Operations in which all ranks take part with the same count. */
+typedef enum tgl_dist_collective {
+    TGL_DIST_ALL_GATHER,     /* to[r*count + i] := from[i] of rank r */
+    TGL_DIST_REDUCE_SCATTER, /* to[i] := the sum over the ranks of from[own rank * count + i] */
+    TGL_DIST_ALL_REDUCE,     /* to[i] := the sum over the ranks of from[i]; to may be from */
+} tgl_dist_collective;
+
 /* A transport moves data between ranks. It is a table of functions, which a library for MPI or NCCL
  * fills. Its operations exist in MPI and in NCCL: all-gather, groups of sends and receives, and
  * copies in the memory of a device. Each returns TGL_OK, TGL_COMMUNICATION (a rank does not answer
@@ -135,12 +144,18 @@ typedef struct tgl_dist_transport {
 
     /* These two functions enqueue their work in `stream`. They are for device memory; NULL: host
      * memory, in which the library itself copies and adds. copy(): `lines` lines of `bytes` bytes;
-     * strides in bytes. add(): target += source, for lines of `count` elements of F32, F64 or I32;
-     * strides in elements. */
+     * strides in bytes. add(): target += source, for lines of `count` elements of F32, F64 or I32,
+     * with collect() also of F16 and BF16; strides in elements. */
     tgl_status (*copy)(void *state, void *target, size_t target_stride, const void *source,
                        size_t source_stride, int64_t lines, size_t bytes);
     tgl_status (*add)(void *state, tgl_type type, void *target, int64_t target_stride,
                       const void *source, int64_t source_stride, int64_t lines, int64_t count);
+
+    /* Enqueues a collective operation of device memory in `stream`. The order of the additions
+     * depends only on the ranks, the type and the count. All-gather: `from` may be this rank's part
+     * of `to`. NULL: there are no such operations. */
+    tgl_status (*collect)(void *state, tgl_dist_collective operation, tgl_type type,
+                          const void *from, void *to, size_t count);
 
     /* Allocates and frees memory of the device into which other ranks send. NULL: the library uses
      * tgl_alloc(), and messages may arrive in any memory. 0 bytes give NULL. */
@@ -175,6 +190,8 @@ typedef struct tgl_dist_machine {
     double bytes_per_s;         /* rate at which a rank receives while it sends at the same rate */
     double latency_s;           /* fixed time of a message */
     double memory_per_s;        /* rate of a copy in a rank's memory, in bytes/s */
+    double collective_s;        /* fixed time of a collective operation of the transport; 0: plans
+                                   have none */
 } tgl_dist_machine;
 
 /* Makes *dist of a transport, whose table is copied, and a device. The library takes over the

@@ -11,8 +11,10 @@
  *     tgl_dist_open_nccl(&options, dev, &dist);
  *
  * The ranks of one host move data with the copy engines of their GPUs, which write into the memory
- * of the other GPUs, so that communication occupies no SM. Between hosts NCCL moves the data.
- * NVLink multicast is not used.
+ * of the other GPUs, so that communication occupies no SM. Between hosts NCCL moves the data. If a
+ * product is too small to overlap with messages, NCCL's all-gather, reduce-scatter or all-reduce is
+ * enqueued before or after it instead; NCCL then adds in the type of C. The rule of NCCL for
+ * programs with several communicators holds: all ranks enqueue their work in the same order.
  */
 #ifndef TEGULA_NCCL_H
 #define TEGULA_NCCL_H

@@ -74,6 +74,10 @@ static __device__ __forceinline__ unsigned finished_pair(const struct tgl_gemm_a
     return to_d_pair(v[0], v[1]);
 }
 
+/* The columns whose results are computed before they are put into shared memory. With factors of
+ * lines these are all columns of a span, so that the thread waits only once for its factors. */
+#define COLUMNS_AT_ONCE (HAS_LINE_SCALES ? SPAN : 16)
+
 /* Puts SPAN columns of a warp's sums into shared memory as results. left, right: the row of left
  * and the column of right of the first sum. */
 static __device__ __forceinline__ void put_span(const struct tgl_gemm_args *args,
@@ -82,17 +86,22 @@ static __device__ __forceinline__ void put_span(const struct tgl_gemm_args *args
 {
     const int lane = (int)threadIdx.x % 32;
 #pragma unroll
-    for (int i = 0; i < SPAN; i += 16) { /* 16 x 16 elements: four matrices */
-        unsigned matrices[4];
+    for (int first = 0; first < SPAN; first += COLUMNS_AT_ONCE) {
+        unsigned matrices[COLUMNS_AT_ONCE / 4]; /* four of 8 x 8 elements for each 16 columns */
 #pragma unroll
-        for (int j = 0; j < 4; j++)
+        for (int j = 0; j < COLUMNS_AT_ONCE / 4; j++)
             matrices[j] =
-                finished_pair(args, with, &acc[i / 2 + j * 2], left + lane / 4 + j % 2 * 8,
-                              right + i + j / 2 * 8 + lane % 4 * 2);
-        if (EXCHANGED)
-            stmatrix_x4_trans(piece_of(span, i + lane / 16 * 8 + lane % 8, lane / 8 % 2), matrices);
-        else
-            stmatrix_x4(piece_of(span, lane % 16, i / 8 + lane / 16), matrices);
+                finished_pair(args, with, &acc[first / 2 + j * 2], left + lane / 4 + j % 2 * 8,
+                              right + first + j / 2 * 8 + lane % 4 * 2);
+#pragma unroll
+        for (int j = 0; j < COLUMNS_AT_ONCE / 16; j++) {
+            const int i = first + j * 16;
+            if (EXCHANGED)
+                stmatrix_x4_trans(piece_of(span, i + lane / 16 * 8 + lane % 8, lane / 8 % 2),
+                                  &matrices[j * 4]);
+            else
+                stmatrix_x4(piece_of(span, lane % 16, i / 8 + lane / 16), &matrices[j * 4]);
+        }
     }
 }
 

@@ -39,7 +39,7 @@ calls: Any = None
 
 if _module is not None:
     calls = _module.Calls(ctypes.cast(lib.tgl_plan_run_operands, ctypes.c_void_p).value, check, hold)
-    calls.know(np.ndarray, _module.BUFFER, False, None, None, None)  # the first, which is found first
+    calls.know(np.ndarray, _module.BUFFER, False, None, None, None, None)  # the first, which is found first
     os.register_at_fork(after_in_child=calls.clear)  # plans belong to a process
 
 
@@ -52,8 +52,8 @@ def know_type_of(x: Any) -> None:
         functions = getattr(kind, "__dlpack_c_exchange_api__", None)  # PyTorch 2.10 or later
         if functions is not None and kind in (torch.Tensor, torch.nn.Parameter):
             calls.know(kind, _module.TENSOR, False, functions, torch.Tensor.is_neg,
-                       torch.is_grad_enabled)
+                       torch.Tensor.is_conj, torch.is_grad_enabled)
     elif hasattr(x, "__cuda_array_interface__") and not is_jax(x):
-        calls.know(kind, _module.INTERFACE, False, None, None, None)
+        calls.know(kind, _module.INTERFACE, False, None, None, None, None)
     elif hasattr(x, "__dlpack__") and not isinstance(x, np.ndarray):
-        calls.know(kind, _module.CAPSULE, is_jax(x), None, None, None)
+        calls.know(kind, _module.CAPSULE, is_jax(x), None, None, None, None)

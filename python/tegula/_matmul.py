@@ -197,7 +197,7 @@ def _learn(arrays: Tuple[Any, ...], options: Tuple[Any, ...], owner: Any, plan: 
     options: what else selects the plan. owner: keeps the plan; None: whoever calls does."""
     scheme, handle = product.scheme, plan.handle()
     if calls is None or product.prepared != _UNPREPARED or scheme.copies or \
-            product.scales.operands != (None, None) or \
+            product.scales.are_copied or \
             product.given[3] is not product.out or len(handle.offsets) != 1 or any(handle.offsets[0]):
         return
     assert handle.plan is not None
@@ -239,9 +239,8 @@ def matmul(a: Any, b: Any, out: Any = None, *, alpha: complex = 1.0, beta: Optio
     device: None: where the arrays are. "sim": the simulator, for arrays in host memory; or a device
         of tegula.device().
     """
-    is_scaled = scale_a is not None or scale_b is not None
-    if calls is not None and not thread.keeps_plans and not is_scaled:
-        result = calls.run(a, b, out, c, bias, alpha, beta, compute, activation, epilogue, device)
+    if calls is not None and not thread.keeps_plans:
+        result = calls.run(a, b, out, c, bias, scale_a, scale_b, alpha, beta, compute, activation, epilogue, device)
         if result is not None:
             return result
     product = _describe_product(a, b, out, c, bias, beta, scale_a, scale_b)
@@ -249,7 +248,7 @@ def matmul(a: Any, b: Any, out: Any = None, *, alpha: complex = 1.0, beta: Optio
                       scaling=product.scales.scaling)
     plan = cached_plan(_recipe(product, options, device))
     result = _run(plan, product, alpha)
-    _learn((a, b, out, c, bias), (compute, activation, epilogue, device), plan, plan, product, result)
+    _learn((a, b, out, c, bias, scale_a, scale_b), (compute, activation, epilogue, device), plan, plan, product, result)
     return result
 
 
@@ -265,7 +264,7 @@ class Plan(PlanBase):
         """As matmul(), for arrays of the shapes, strides and types that the plan was made for."""
         key = self._key, None, None, None
         if calls is not None:
-            result = calls.run(a, b, out, c, bias, alpha, beta, *key)
+            result = calls.run(a, b, out, c, bias, None, None, alpha, beta, *key)
             if result is not None:
                 return result
         product = _describe_product(a, b, out, c, bias, beta)
@@ -273,7 +272,7 @@ class Plan(PlanBase):
             self._explain_difference(product.scheme.layouts)
         _choose_device(product.place, self.device)
         result = _run(self, product, alpha)
-        _learn((a, b, out, c, bias), key, None, self, product, result)
+        _learn((a, b, out, c, bias, None, None), key, None, self, product, result)
         return result
 
     def _explain_difference(self, layouts: Layouts) -> None:

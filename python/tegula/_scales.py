@@ -4,8 +4,6 @@
 from itertools import product
 from typing import Any, List, NamedTuple, Optional, Tuple
 
-import numpy as np
-
 from ._arrays import Operand, column_major_copy, describe, row_major_copy
 from ._layout import Form
 from ._library import (COL_MAJOR, ROW_MAJOR, SCALE_BLOCK, SCALING_BLOCK, SCALING_LINE,
@@ -21,6 +19,7 @@ class Scales(NamedTuple):
 
     operands: Pair
     scaling: Tuple[int, int, int, int]  # tgl_scaling of a and b, ld_scale of a and b
+    are_copied: bool = False  # some had another order in memory
 
 
 def describe_scale(name: str, x: Any) -> Optional[Operand]:
@@ -66,6 +65,12 @@ def _kinds(name: str, shape: Optional[Tuple[int, ...]], lines: int, depth: int, 
     return found
 
 
+def _is_contiguous(form: Form) -> bool:
+    """Strides along dimensions of size 1 do not matter."""
+    return all(size == 1 or stride == usual
+               for size, stride, usual in zip(form.shape, form.strides, form.row_major.strides))
+
+
 def _leading_dimension(form: Form, order: int, groups: Optional[int]) -> Optional[int]:
     """The ld_scale of factors of blocks, 0 if any fits; None: the library does not take this order. The
     factors of one group have to lie behind those of the group before."""
@@ -84,9 +89,7 @@ def _arranged(name: str, scale: Optional[Operand], kind: int, of_b: bool,
     if scale is None:
         return None, 0
     if kind not in _BLOCKED:
-        if scale.form.row_major.strides != scale.form.strides and np.prod(scale.form.shape) > 1:
-            scale = row_major_copy(name, scale)
-        return scale, 0
+        return scale if _is_contiguous(scale.form) else row_major_copy(name, scale), 0
     order = ROW_MAJOR if (kind == SCALING_BLOCK) != of_b else COL_MAJOR
     ld = _leading_dimension(scale.form, order, groups)
     if ld is None:
@@ -109,6 +112,7 @@ def arrange_scales(scales: Pair, a: Form, b: Form, groups_a: Optional[int] = Non
                          _kinds(name_b, of_b, b.shape[-1], b.shape[-2], True)))
     alike = [(x, y) for x, y in kinds if (x in _BLOCKED) == (y in _BLOCKED)]
     kind_a, kind_b = (alike or kinds)[0]
-    scale_a, ld_a = _arranged("scale_a", scale_a, kind_a, False, groups_a)
-    scale_b, ld_b = _arranged("scale_b", scale_b, kind_b, True, groups_b)
-    return Scales((scale_a, scale_b), (kind_a, kind_b, ld_a, ld_b))
+    usable_a, ld_a = _arranged("scale_a", scale_a, kind_a, False, groups_a)
+    usable_b, ld_b = _arranged("scale_b", scale_b, kind_b, True, groups_b)
+    are_copied = usable_a is not scale_a or usable_b is not scale_b
+    return Scales((usable_a, usable_b), (kind_a, kind_b, ld_a, ld_b), are_copied)

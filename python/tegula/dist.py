@@ -45,7 +45,7 @@ class _Machine(Sized):
     _fields_ = [("size", c_size_t)] + [(name, c_double) for name in (
         "flops_per_s", "f32_rate", "half_rate", "operand_bytes_per_s", "product_s")] + [
             ("moves_alone", c_int)] + [(name, c_double) for name in (
-                "bytes_per_s", "latency_s", "memory_per_s")]
+                "bytes_per_s", "latency_s", "memory_per_s", "collective_s")]
 
 
 class _NcclOptions(Sized):
@@ -254,9 +254,20 @@ class _Call(NamedTuple):
     """A product that is about to run."""
 
     recipe: _Recipe
-    plan: Any  # a _Plan that is not created yet; None: there is one for the recipe
+    plan: Any  # a _Plan, which _run() creates if it is new; None: _run() makes one
     out: Any
     pointers: Tuple[Any, Any, Any, Any]  # of a, b, out and the bias
+
+
+def _facts(torch: Any, x: Any) -> Any:
+    """What describe() and _part() read of a tensor, at the cost of its attributes only. None: of what
+    they might refuse or change."""
+    if x is None:
+        return ()
+    if type(x) is not torch.Tensor or x.layout is not torch.strided or x.requires_grad or \
+            x.is_conj() or x.is_neg():
+        return None
+    return x.dtype, x.shape, x.stride(), x.device
 
 
 class _Plan:
@@ -266,6 +277,7 @@ class _Plan:
         """What the plan is made of; create() makes it."""
         self.handle = c_void_p()
         self.is_captured = False  # a CUDA graph has runs of it
+        self.is_kept = False  # it is created, and among the plans of the communicator
         (m, k), (k_b, n) = _whole(recipe.a, ranks), _whole(recipe.b, ranks)
         if k != k_b:
             raise ValueError(f"a is {m} x {k} and b is {k_b} x {n}")
@@ -286,6 +298,7 @@ class _Plan:
         """Collective."""
         _check(_dist.tgl_dist_plan_create(comm, byref(self._problem), *map(byref, self._layouts),
                                           byref(self._options), byref(self.handle)))
+        self.is_kept = True
 
     def figures(self) -> Dict[str, float]:
         figures = _Figures()
@@ -310,6 +323,8 @@ class Communicator:
         self._handle: Optional[c_void_p] = None
         self._plans: Dict[_Recipe, _Plan] = {}  # in the order of their last use
         self._captured: List[_Plan] = []  # not used any more, but by CUDA graphs
+        self._latest: Optional[_Plan] = None  # the last one of _plans
+        self._described: Dict[Any, Tuple[_Recipe, _Plan]] = {}  # calls with tensors, by their _facts()
         if engine not in ENGINES:
             raise ValueError(f"engine is {engine!r}; it must be one of {', '.join(ENGINES)}")
         ranks = _ranks_of(group)
@@ -361,12 +376,15 @@ class Communicator:
         the whole matrix on each rank. bias: an element for each column of this rank's out.
         """
         try:
-            call = self._describe(a, b, layouts, out, bias, beta, activation, compute)
+            key = self._key(a, b, layouts, out, bias, activation, compute)
+            call = self._recall(key, a, b, out, bias)
+            if call is None:
+                call = self._describe(a, b, layouts, out, bias, beta, activation, compute)
         except Exception:
             self._decline()
             raise
         try:
-            self._run(call, self._plans.get(call.recipe), alpha, beta)
+            self._run(call, alpha, beta)
         except ArgumentError as error:
             # Where this rank has a plan, only the beginning of its run is tried again: a later failure
             # may have changed out.
@@ -376,7 +394,8 @@ class Communicator:
             # The ranks have not found the same plan, as where a leading dimension changed on one of
             # them: all create one. A plan that a CUDA graph has stays as it is.
             self._forget(call.recipe)
-            self._run(call._replace(plan=None), None, alpha, beta)
+            self._run(call._replace(plan=None), alpha, beta)
+        self._remember(key, call)
         return call.out
 
     def all_gather_matmul(self, a: Any, b: Any, **options: Any) -> Any:
@@ -429,30 +448,59 @@ class Communicator:
             raise ValueError("the bias must be contiguous")
         recipe = _Recipe(*parts, part_out, shift.form.type if shift is not None else 0, activation,
                          compute)
-        new = _Plan(self.ranks, recipe) if recipe not in self._plans else None
+        plan = self._plans.get(recipe) or _Plan(self.ranks, recipe)
         self._follow(z.stream)
-        return _Call(recipe, new, out, (x.pointer, y.pointer, z.pointer,
+        return _Call(recipe, plan, out, (x.pointer, y.pointer, z.pointer,
                                         shift.pointer if shift is not None else None))
 
-    def _run(self, call: _Call, plan: Optional[_Plan], alpha: float, beta: float) -> None:
-        """Runs a plan, None: a new one. Beyond PLANS_MAX plans, the one that was not used for longest
-        goes; plans that a CUDA graph has stay."""
+    def _key(self, a: Any, b: Any, layouts: Tuple[str, str, str], out: Any, bias: Any,
+             activation: Optional[str], compute: str) -> Any:
+        """Equal for calls with tensors that have the same plan; None: _describe() has to look."""
+        torch = sys.modules.get("torch")
+        if torch is None or self.place == "cpu" or out is None:
+            return None
+        facts = tuple(_facts(torch, x) for x in (a, b, out, bias))
+        return None if None in facts else (facts, tuple(layouts), activation, compute)
+
+    def _recall(self, key: Any, a: Any, b: Any, out: Any, bias: Any) -> Optional[_Call]:
+        """The call, if one with the same key has run."""
+        recipe, plan = self._described.get(key, (None, None)) if key is not None else (None, None)
+        if recipe is None or plan is None or not plan.is_kept:
+            return None
+        self._follow(sys.modules["torch"].cuda.current_stream(out.device).cuda_stream)
+        return _Call(recipe, plan, out, (a.data_ptr(), b.data_ptr(), out.data_ptr(),
+                                         None if bias is None else bias.data_ptr()))
+
+    def _remember(self, key: Any, call: _Call) -> None:
+        if key is None or self._latest is None:
+            return
+        if len(self._described) > 4 * PLANS_MAX:
+            self._described.clear()
+        self._described[key] = call.recipe, self._latest
+
+    def _run(self, call: _Call, alpha: float, beta: float) -> None:
+        """Runs the plan of a call, and creates it if it is new. Beyond PLANS_MAX plans, the one that was
+        not used for longest goes; plans that a CUDA graph has stay."""
         handle = self._open_handle()
-        if plan is None:
-            plan = call.plan or _Plan(self.ranks, call.recipe)
+        plan = call.plan or _Plan(self.ranks, call.recipe)
+        if not plan.is_kept:
             plan.create(handle)
             unused = [old for old, made in self._plans.items() if not made.is_captured]
             if len(unused) >= PLANS_MAX:
                 self._forget(unused[0])
-        else:
-            del self._plans[call.recipe]
-        self._plans[call.recipe] = plan
+        if plan is not self._latest:
+            self._plans.pop(call.recipe, None)
+            self._plans[call.recipe] = self._latest = plan
         plan.is_captured = plan.is_captured or self._is_capturing()
         A, B, C, bias = call.pointers
         _check(_dist.tgl_dist_plan_run(plan.handle, alpha, A, B, beta, C, bias))
 
     def _forget(self, recipe: _Recipe) -> None:
         plan = self._plans.pop(recipe, None)
+        if plan is self._latest:
+            self._latest = None
+        if plan is not None:
+            plan.is_kept = False
         if plan is not None and plan.is_captured:
             self._captured.append(plan)
         elif plan is not None:
@@ -470,6 +518,8 @@ class Communicator:
         torch = sys.modules.get("torch")
         if self.place == "cpu" or torch is None:
             return False
+        if f"cuda:{torch.cuda.current_device()}" == self.place:  # the context manager takes time
+            return bool(torch.cuda.is_current_stream_capturing())
         with torch.cuda.device(self.place):
             return bool(torch.cuda.is_current_stream_capturing())
 

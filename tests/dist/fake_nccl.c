@@ -3,24 +3,28 @@
  * libfake_nccl.so, a replacement of NCCL (TEGULA_LIBNCCL) whose ranks are threads or processes of a
  * host, and whose device memory is host memory. As in a communicator of NCCL that does not block,
  * calls return ncclInProgress; they go on in ncclCommGetAsyncError(). A send copies its data at
- * once: a message is a file in a folder that the unique id names.
+ * once: a message is a file in a folder that the unique id names. Calls of a communicator that
+ * blocks are complete when they return.
  *
  * FAKE_NCCL_ERROR: the result of ncclCommGetAsyncError(), as of a link that failed.
+ * FAKE_NCCL_COLLECT: what the operations of a communicator that blocks return.
  * FAKE_NCCL_FOLDER: where the folders are (/dev/shm).
  */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define API __attribute__((visibility("default")))
-enum { SUCCESS = 0, SYSTEM_ERROR = 2, INVALID_ARGUMENT = 4, IN_PROGRESS = 7 };
+enum { SUCCESS = 0, SYSTEM_ERROR = 2, INVALID_ARGUMENT = 4, REMOTE_ERROR = 6, IN_PROGRESS = 7 };
 enum { RANKS = 16, PENDING = 128, PATH = 256 };
 enum { SENDS, GATHERS, CHANNELS };
 
@@ -37,7 +41,7 @@ typedef struct unique_id {
 typedef struct comm {
     unique_id id;
     int rank, ranks, device;
-    bool is_joined;
+    bool is_joined, is_blocking;
     int sent[CHANNELS][RANKS], received[CHANNELS][RANKS]; /* messages to and from each rank */
     receive pending[PENDING];
     int count;
@@ -48,6 +52,25 @@ typedef struct config {
     unsigned magic, version;
     int blocking;
 } config;
+
+enum { F32 = 7, F64 = 8, I32 = 2, SUM = 0 };
+
+/* Operations of communicators that block, in this process. */
+static atomic_int gathered, scattered, reduced;
+API int fake_nccl_gathered(void)
+{
+    return gathered;
+}
+
+API int fake_nccl_scattered(void)
+{
+    return scattered;
+}
+
+API int fake_nccl_reduced(void)
+{
+    return reduced;
+}
 
 /* Messages of ncclSend() in this process. */
 static atomic_int messages;
@@ -95,6 +118,16 @@ static bool all_have(const comm *c, const char *what)
     return true;
 }
 
+static int wait_for_all(comm *c)
+{
+    enum { SECONDS = 20 };
+    const time_t end = time(NULL) + SECONDS;
+    while (!all_have(c, "joined") && time(NULL) < end)
+        sched_yield();
+    c->is_joined = all_have(c, "joined");
+    return c->is_joined ? SUCCESS : REMOTE_ERROR;
+}
+
 static int current_device(void)
 {
     int device = -1;
@@ -108,13 +141,13 @@ static int current_device(void)
 API int ncclCommInitRankConfig(comm **made, int ranks, unique_id id, int rank, config *c)
 {
     const int device = current_device();
-    if (c->size < sizeof *c || c->magic != 0xcafebeef || c->blocking != 0 || device < 0 ||
-        ranks > RANKS)
+    if (c->size < sizeof *c || c->magic != 0xcafebeef || device < 0 || ranks > RANKS)
         return INVALID_ARGUMENT;
     *made = calloc(1, sizeof **made);
     **made = (comm){.id = id, .rank = rank, .ranks = ranks, .device = device};
+    (*made)->is_blocking = c->blocking != 0;
     sign(*made, "joined");
-    return IN_PROGRESS;
+    return c->blocking != 0 ? wait_for_all(*made) : IN_PROGRESS;
 }
 
 /* The last rank removes the folder. */
@@ -232,15 +265,83 @@ API int ncclRecv(void *to, size_t bytes, int type, int rank, comm *c, void *stre
     return type == 0 ? expect(c, to, bytes, rank, SENDS) : INVALID_ARGUMENT;
 }
 
+/* Waits for all messages that are expected. */
+static int finish(comm *c)
+{
+    enum { SECONDS = 20 };
+    const time_t end = time(NULL) + SECONDS;
+    int error = IN_PROGRESS;
+    while (error == IN_PROGRESS && time(NULL) < end) {
+        ncclCommGetAsyncError(c, &error);
+        sched_yield();
+    }
+    return error == IN_PROGRESS ? REMOTE_ERROR : error;
+}
+
+/* Each rank gives `bytes` bytes to each rank, from + rank*stride. */
+static void give_all(comm *c, const char *from, size_t stride, char *to, size_t bytes)
+{
+    for (int rank = 0; rank < c->ranks; rank++)
+        give(c, from + (size_t)rank * stride, bytes, rank, GATHERS);
+    for (int rank = 0; rank < c->ranks; rank++)
+        expect(c, to + (size_t)rank * bytes, bytes, rank, GATHERS);
+}
+
 API int ncclAllGather(const void *from, void *to, size_t bytes, int type, comm *c, void *stream)
 {
+    const char *told = getenv("FAKE_NCCL_COLLECT");
     (void)stream;
     if (type != 0) return INVALID_ARGUMENT;
-    for (int rank = 0; rank < c->ranks; rank++)
-        give(c, from, bytes, rank, GATHERS);
-    for (int rank = 0; rank < c->ranks; rank++)
-        expect(c, (char *)to + (size_t)rank * bytes, bytes, rank, GATHERS);
-    return IN_PROGRESS;
+    if (c->is_blocking && told != NULL) return atoi(told);
+    give_all(c, from, 0, to, bytes);
+    gathered += c->is_blocking;
+    return c->is_blocking ? finish(c) : IN_PROGRESS;
+}
+
+static void add(void *to, const void *from, size_t count, int type)
+{
+    for (size_t i = 0; i < count; i++)
+        if (type == F32)
+            ((float *)to)[i] += ((const float *)from)[i];
+        else if (type == F64)
+            ((double *)to)[i] += ((const double *)from)[i];
+        else
+            ((unsigned *)to)[i] += ((const unsigned *)from)[i];
+}
+
+/* to := the sum over the ranks of `count` elements from + own rank * stride. */
+static int reduce(const void *from, size_t stride, void *to, size_t count, int type, int operation,
+                  comm *c)
+{
+    const char *told = getenv("FAKE_NCCL_COLLECT");
+    const size_t element = type == F64 ? sizeof(double) : sizeof(float), bytes = count * element;
+    if (told != NULL) return atoi(told);
+    if (operation != SUM || !c->is_blocking || (type != F32 && type != F64 && type != I32))
+        return INVALID_ARGUMENT;
+    char *all = malloc(bytes * (size_t)c->ranks);
+    give_all(c, from, stride * element, all, bytes);
+    const int result = finish(c);
+    memcpy(to, all, bytes);
+    for (int rank = 1; rank < c->ranks; rank++)
+        add(to, all + (size_t)rank * bytes, count, type);
+    free(all);
+    return result;
+}
+
+API int ncclReduceScatter(const void *from, void *to, size_t count, int type, int operation,
+                          comm *c, void *stream)
+{
+    (void)stream;
+    scattered++;
+    return reduce(from, count, to, count, type, operation, c);
+}
+
+API int ncclAllReduce(const void *from, void *to, size_t count, int type, int operation, comm *c,
+                      void *stream)
+{
+    (void)stream;
+    reduced++;
+    return reduce(from, 0, to, count, type, operation, c);
 }
 
 API const char *ncclGetErrorString(int result)

@@ -28,9 +28,14 @@ int fake_number(const char *name)
     return number_of("TEGULA_LIBCUDA", name);
 }
 
+int nccl_number(const char *name)
+{
+    return number_of("TEGULA_LIBNCCL", name);
+}
+
 int nccl_messages(void)
 {
-    return number_of("TEGULA_LIBNCCL", "fake_nccl_messages");
+    return nccl_number("fake_nccl_messages");
 }
 
 /* ---- Hosts ----------------------------------------------------------------------------------- */
@@ -51,6 +56,7 @@ __attribute__((visibility("default"))) FILE *fopen(const char *filename, const c
 /* ---- Ranks ----------------------------------------------------------------------------------- */
 
 bool uses_defaults;
+bool prefers_collectives;
 
 static void *run_rank(void *argument)
 {
@@ -68,8 +74,9 @@ static void *run_rank(void *argument)
                                 .machine = {.flops_per_s = 1e9,
                                             .operand_bytes_per_s = 1e12,
                                             .bytes_per_s = 1e6,
-                                            .latency_s = 1e-9,
-                                            .product_s = 1e-9}};
+                                            .latency_s = prefers_collectives ? 1e6 : 1e-9,
+                                            .product_s = 1e-9,
+                                            .collective_s = prefers_collectives ? 1e-9 : 1e6}};
     if (uses_defaults) options.machine = (tgl_dist_machine){.size = 0};
     s->status = tgl_dist_open_nccl(&options, s->dev, &s->dist);
     if (s->status == TGL_OK) s->function(s);
@@ -103,6 +110,8 @@ int check_fakes(void **state)
     (void)state;
     unsetenv("FAKE_CUDA_SAME_GPU");
     unsetenv("FAKE_NCCL_ERROR");
+    unsetenv("FAKE_NCCL_COLLECT");
+    prefers_collectives = false;
     return fake_number("fake_cuda_misuses") + fake_number("fake_cuda_live") +
            fake_number("fake_cuda_mapped");
 }

@@ -34,6 +34,9 @@ struct rank_state {
 /* Ranks of a host; 0: all are of this one. */
 extern int ranks_of_host;
 
+/* Whether the planner finds collective operations much faster than messages; else much slower. */
+extern bool prefers_collectives;
+
 extern bool uses_defaults; /* the machine of the GPU, not one with slow links */
 
 /* Runs a function on all ranks. */
@@ -43,6 +46,7 @@ void run_ranks(rank_state *states, int ranks, tgl_nccl_engine engine, double tim
 /* A counter of the fake driver, and the messages that the fake NCCL has moved. */
 int fake_number(const char *name);
 int nccl_messages(void);
+int nccl_number(const char *name);
 
 /* After a test: the driver was used rightly, and nothing is left. */
 int check_fakes(void **state);

@@ -133,7 +133,9 @@ static void different_calls(void **state)
 {
     (void)state;
     rank_state states[RANKS];
-    for (int engine = TGL_NCCL_ENGINE_AUTO; engine <= TGL_NCCL_ENGINE_NCCL; engine++) {
+    for (int i = 0; i < 4; i++) {
+        const int engine = i % 2 == 0 ? TGL_NCCL_ENGINE_AUTO : TGL_NCCL_ENGINE_NCCL;
+        prefers_collectives = i >= 2;
         run_ranks(states, 2, (tgl_nccl_engine)engine, TIMEOUT, create_meanwhile);
         assert_all_fail(states, 2, TGL_BAD_ARGUMENT, "rank 0 runs plan 1, while rank 1 creates a");
         assert_true(states[0].ok && states[1].ok);
@@ -244,16 +246,21 @@ static void lost_rank(void **state)
 {
     (void)state;
     rank_state states[RANKS];
-    run_ranks(states, 2, TGL_NCCL_ENGINE_AUTO, 0.5, stay_away);
-    assert_int_equal(states[0].status, TGL_COMMUNICATION);
-    assert_int_equal(states[1].status, TGL_OK);
-    assert_true(states[0].ok && states[1].ok);
+    for (int i = 0; i < 2; i++) {
+        prefers_collectives = i == 1;
+        run_ranks(states, 2, TGL_NCCL_ENGINE_AUTO, 0.5, stay_away);
+        assert_int_equal(states[0].status, TGL_COMMUNICATION);
+        assert_int_equal(states[1].status, TGL_OK);
+        assert_true(states[0].ok && states[1].ok);
+    }
 }
 
 /* Memory that a lost rank may have mapped is not freed. */
 static int check_misuses(void **state)
 {
     (void)state;
+    unsetenv("FAKE_NCCL_COLLECT");
+    prefers_collectives = false;
     return fake_number("fake_cuda_misuses") + fake_number("fake_cuda_mapped");
 }
 
@@ -279,6 +286,33 @@ static void failed_link(void **state)
     assert_all_fail(states, 1, TGL_COMMUNICATION, "did not answer within the timeout");
 }
 
+/* A plan with an all-gather of NCCL, which fails; the second run does not begin. */
+static void run_twice(rank_state *s)
+{
+    tgl_problem problem;
+    tgl_dist_plan *plan = make_plan(s, &problem);
+    void *memory;
+    if (tgl_alloc(s->dev, 8 * 8 * sizeof(float), &memory) != TGL_OK) abort();
+    s->status = tgl_dist_plan_run(plan, 1, memory, memory, 0, memory, NULL);
+    tgl_dist_last_error(s->error, sizeof s->error);
+    s->ok = tgl_dist_plan_run(plan, 1, memory, memory, 0, memory, NULL) == TGL_COMMUNICATION &&
+            tgl_dist_synchronize(s->dist) == TGL_COMMUNICATION;
+    tgl_free(s->dev, memory);
+    tgl_dist_plan_destroy(plan);
+}
+
+static void failed_collective(void **state)
+{
+    (void)state;
+    rank_state states[RANKS];
+    prefers_collectives = true;
+    setenv("FAKE_NCCL_COLLECT", "6", 1); /* ncclRemoteError */
+    run_ranks(states, 2, TGL_NCCL_ENGINE_AUTO, TIMEOUT, run_twice);
+    for (int rank = 0; rank < 2; rank++)
+        assert_true(states[rank].status == TGL_COMMUNICATION && states[rank].ok);
+    assert_non_null(strstr(states[0].error, "remote process exited"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -288,6 +322,7 @@ int main(void)
         cmocka_unit_test_teardown(little_memory, check_fakes),
         cmocka_unit_test_teardown(failed_link, check_fakes),
         cmocka_unit_test_teardown(different_calls, check_misuses),
+        cmocka_unit_test_teardown(failed_collective, check_misuses),
         cmocka_unit_test_teardown(lost_rank, check_misuses), /* the last one: it leaves memory */
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

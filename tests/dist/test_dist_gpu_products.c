@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -109,23 +110,39 @@ typedef struct ring_case {
     bool is_replicated; /* all-reduce; else reduce-scatter */
     double beta;
     bool has_bias;
-    int chunks;  /* that the plan must have for all shards; 1: one product */
-    int padding; /* elements between the lines of C, times the number of the rank */
+    int chunks;   /* that the plan must have for all shards; 1: one product */
+    int padding;  /* elements between the lines of C, times the number of the rank */
+    bool gathers; /* all-gather of A, which is padded as well; no sums */
 } ring_case;
 
 static const ring_case ring_cases[] = {
-    {512, 8, 12, TGL_ROW_MAJOR, false, 0, true, 2, 0},
-    {512, 8, 12, TGL_ROW_MAJOR, true, 0, false, 2, 0},
-    {2048, 5, 7, TGL_ROW_MAJOR, false, 1, false, 8, 0},
-    {2048, 3, 9, TGL_ROW_MAJOR, true, -1, true, 8, 0},
-    {9, 512, 12, TGL_COL_MAJOR, false, 0, false, 2, 0},
-    {700, 4, 6, TGL_ROW_MAJOR, true, 0, true, 2, 0},
-    {30, 20, 16, TGL_ROW_MAJOR, false, 2, true, 0, 0},
-    {31, 20, 16, TGL_ROW_MAJOR, true, 1, true, 0, 0},
-    {20, 33, 16, TGL_COL_MAJOR, false, 1, false, 0, 0},
-    {3, 20, 16, TGL_ROW_MAJOR, true, 0, false, 0, 0},
-    {512, 8, 12, TGL_ROW_MAJOR, true, 1, true, 2, 3},
-    {512, 8, 12, TGL_ROW_MAJOR, false, 1, true, 2, 3},
+    {512, 8, 12, TGL_ROW_MAJOR, false, 0, true, 2, 0, false},
+    {512, 8, 12, TGL_ROW_MAJOR, true, 0, false, 2, 0, false},
+    {2048, 5, 7, TGL_ROW_MAJOR, false, 1, false, 8, 0, false},
+    {2048, 3, 9, TGL_ROW_MAJOR, true, -1, true, 8, 0, false},
+    {9, 512, 12, TGL_COL_MAJOR, false, 0, false, 2, 0, false},
+    {700, 4, 6, TGL_ROW_MAJOR, true, 0, true, 2, 0, false},
+    {30, 20, 16, TGL_ROW_MAJOR, false, 2, true, 0, 0, false},
+    {31, 20, 16, TGL_ROW_MAJOR, true, 1, true, 0, 0, false},
+    {20, 33, 16, TGL_COL_MAJOR, false, 1, false, 0, 0, false},
+    {3, 20, 16, TGL_ROW_MAJOR, true, 0, false, 0, 0, false},
+    {512, 8, 12, TGL_ROW_MAJOR, true, 1, true, 2, 3, false},
+    {512, 8, 12, TGL_ROW_MAJOR, false, 1, true, 2, 3, false},
+};
+
+/* Products with one collective operation each, on 2 to 4 ranks. */
+static const ring_case collective_cases[] = {
+    {48, 20, 16, TGL_ROW_MAJOR, false, 0, false, 0, 0, false},
+    {48, 20, 16, TGL_ROW_MAJOR, false, 0, true, 0, 3, false},
+    {48, 20, 13, TGL_ROW_MAJOR, false, 2, true, 0, 0, false},
+    {12, 7, 2, TGL_ROW_MAJOR, false, -1, false, 0, 3, false},
+    {31, 20, 16, TGL_ROW_MAJOR, true, 0, true, 0, 0, false},
+    {31, 20, 13, TGL_ROW_MAJOR, true, -1, true, 0, 0, false},
+    {31, 20, 16, TGL_ROW_MAJOR, true, 0, false, 0, 3, false},
+    {31, 20, 16, TGL_ROW_MAJOR, true, 2, true, 0, 3, false},
+    {20, 33, 16, TGL_COL_MAJOR, true, 2, false, 0, 0, false},
+    {48, 20, 16, TGL_ROW_MAJOR, false, 0, false, 0, 0, true},
+    {24, 33, 7, TGL_ROW_MAJOR, false, 2, false, 0, 3, true},
 };
 
 static float small(int64_t i, int64_t salt)
@@ -150,10 +167,10 @@ typedef struct ring_part {
     void *memory;
 } ring_part;
 
-static int64_t ld_of(const rank_state *s, const ring_case *c, const ring_part *x, bool is_c)
+static int64_t ld_of(const rank_state *s, const ring_case *c, const ring_part *x, int salt)
 {
     const int64_t tight = c->order == TGL_ROW_MAJOR ? x->columns : x->rows;
-    return tight + (is_c ? s->rank * c->padding : 0);
+    return tight + (salt == 4 || (salt == 1 && c->gathers) ? s->rank * c->padding : 0);
 }
 
 /* salt 1: A, 2: B, 4: C. */
@@ -161,7 +178,7 @@ static void make_ring_part(rank_state *s, const ring_case *c, ring_part *x, int 
 {
     const bool by_rows = c->order == TGL_ROW_MAJOR;
     tgl_dist_local(&x->layout, s->rank, &x->rows, &x->columns);
-    x->ld = ld_of(s, c, x, salt == 4);
+    x->ld = ld_of(s, c, x, salt);
     x->bytes = sizeof(float) * (size_t)((by_rows ? x->rows : x->columns) * x->ld);
     x->host = calloc(1, x->bytes + 1);
     for (int64_t i = 0; i < x->rows; i++)
@@ -225,6 +242,20 @@ static bool run_ring_plan(rank_state *s, const ring_case *c, tgl_dist_plan *plan
     return ok;
 }
 
+static void lay_out(const rank_state *s, const ring_case *c, tgl_dist_layout *a, tgl_dist_layout *b,
+                    tgl_dist_layout *result)
+{
+    const size_t size = sizeof *a;
+    (c->gathers ? tgl_dist_rows : tgl_dist_columns)(a, size, c->m, c->k, s->ranks);
+    (c->gathers ? tgl_dist_columns : tgl_dist_rows)(b, size, c->k, c->n, s->ranks);
+    if (c->is_replicated)
+        tgl_dist_replicated(result, size, c->m, c->n);
+    else if (c->order == TGL_ROW_MAJOR && !c->gathers)
+        tgl_dist_rows(result, size, c->m, c->n, s->ranks);
+    else
+        tgl_dist_columns(result, size, c->m, c->n, s->ranks);
+}
+
 static bool run_ring_case(rank_state *s, const ring_case *c)
 {
     tgl_problem problem;
@@ -233,22 +264,17 @@ static bool run_ring_case(rank_state *s, const ring_case *c)
     tgl_problem_init(&problem, sizeof problem, TGL_F32, c->m, c->n, c->k);
     problem.order = c->order;
     tgl_dist_layout *of_a = &part[0].layout, *of_b = &part[1].layout, *of_c = &part[2].layout;
-    tgl_dist_columns(of_a, sizeof *of_a, c->m, c->k, s->ranks);
-    tgl_dist_rows(of_b, sizeof *of_b, c->k, c->n, s->ranks);
-    if (c->is_replicated)
-        tgl_dist_replicated(of_c, sizeof *of_c, c->m, c->n);
-    else if (c->order == TGL_ROW_MAJOR)
-        tgl_dist_rows(of_c, sizeof *of_c, c->m, c->n, s->ranks);
-    else
-        tgl_dist_columns(of_c, sizeof *of_c, c->m, c->n, s->ranks);
+    lay_out(s, c, of_a, of_b, of_c);
+    tgl_dist_local(of_a, s->rank, &part[0].rows, &part[0].columns);
     tgl_dist_local(of_c, s->rank, &part[2].rows, &part[2].columns);
-    if (c->padding > 0) of_c->ld = ld_of(s, c, &part[2], true);
+    if (c->padding > 0) of_a->ld = ld_of(s, c, &part[0], 1);
+    if (c->padding > 0) of_c->ld = ld_of(s, c, &part[2], 4);
     const tgl_epilogue epilogue = {.size = sizeof epilogue, .bias = TGL_BIAS_COLUMN};
     const tgl_dist_options options = {.size = sizeof options,
                                       .epilogue = c->has_bias ? &epilogue : NULL,
                                       .parts_m = 1,
-                                      .parts_n = 1,
-                                      .parts_k = s->ranks};
+                                      .parts_n = c->gathers ? s->ranks : 1,
+                                      .parts_k = c->gathers ? 1 : s->ranks};
     if (tgl_dist_plan_create(s->dist, &problem, of_a, of_b, of_c, &options, &plan) != TGL_OK)
         return false;
     tgl_dist_figures figures = {.size = sizeof figures};
@@ -283,57 +309,143 @@ static void rings(void **state)
         }
 }
 
+/* ---- Collective operations ---------------------------------------------------------------------
+ */
+
+static void run_collectives(rank_state *s)
+{
+    s->ok = true;
+    for (size_t i = 0; i < sizeof collective_cases / sizeof collective_cases[0] && s->ok; i++)
+        s->ok = run_ring_case(s, &collective_cases[i]);
+}
+
+static void random_with_collectives(void **state)
+{
+    (void)state;
+    for (int engine = TGL_NCCL_ENGINE_AUTO; engine <= TGL_NCCL_ENGINE_NCCL; engine++) {
+        prefers_collectives = true;
+        random_products((tgl_nccl_engine)engine);
+    }
+}
+
+/* Each case runs twice on each rank. No other message moves. */
+static void collectives(void **state)
+{
+    (void)state;
+    enum { RUNS = 2, SCATTERS = 4, REDUCES = 5, GATHERS = 2 };
+    prefers_collectives = true;
+    for (int ranks = 2; ranks <= RANKS; ranks++)
+        for (int engine = TGL_NCCL_ENGINE_AUTO; engine <= TGL_NCCL_ENGINE_NCCL; engine++) {
+            rank_state states[RANKS];
+            const int messages = nccl_messages(), gathered = nccl_number("fake_nccl_gathered"),
+                      scattered = nccl_number("fake_nccl_scattered"),
+                      reduced = nccl_number("fake_nccl_reduced");
+            run_ranks(states, ranks, (tgl_nccl_engine)engine, TIMEOUT, run_collectives);
+            for (int rank = 0; rank < ranks; rank++) {
+                assert_int_equal(states[rank].status, TGL_OK);
+                assert_true(states[rank].ok);
+            }
+            assert_int_equal(nccl_messages(), messages);
+            assert_int_equal(nccl_number("fake_nccl_gathered"), gathered + RUNS * GATHERS * ranks);
+            assert_int_equal(nccl_number("fake_nccl_scattered"),
+                             scattered + RUNS * SCATTERS * ranks);
+            assert_int_equal(nccl_number("fake_nccl_reduced"), reduced + RUNS * REDUCES * ranks);
+        }
+}
+
+static void run_uneven(rank_state *s)
+{
+    static const ring_case uneven = {31, 20, 16, TGL_ROW_MAJOR, false, 0, true, 0, 0, false};
+    s->ok = run_ring_case(s, &uneven);
+}
+
+/* Shards of different sizes: messages, whatever the planner prefers. */
+static void uneven_shards(void **state)
+{
+    (void)state;
+    rank_state states[RANKS];
+    const int scattered = nccl_number("fake_nccl_scattered");
+    prefers_collectives = true;
+    run_ranks(states, 2, TGL_NCCL_ENGINE_AUTO, TIMEOUT, run_uneven);
+    assert_true(states[0].ok && states[1].ok);
+    assert_int_equal(nccl_number("fake_nccl_scattered"), scattered);
+}
+
 /* ---- Plans ----------------------------------------------------------------------------------- */
 
-/* The layers of Llama-3 70B on two GPUs with the constants of an H200: what stays, and when panels
- * are worth it. */
+/* How the ranks' operands or sums come together. */
+typedef enum exchange { COLLECTIVE, PANELS } exchange;
+
+/* A layer of Llama-3 70B's feed-forward network, and how it is best computed on H200: the faster
+ * one of NCCL's sequence and panels as measured in bench/results/h200/dist_table-*.csv. */
+typedef struct layer {
+    int ranks;
+    tgl_dist_collective kind;
+    int64_t tokens;
+    exchange exchange;
+} layer;
+
+static const layer layers[] = {
+    {2, TGL_DIST_ALL_GATHER, 64, COLLECTIVE},      {2, TGL_DIST_ALL_GATHER, 512, PANELS},
+    {2, TGL_DIST_ALL_GATHER, 2048, PANELS},        {2, TGL_DIST_ALL_GATHER, 16384, PANELS},
+    {2, TGL_DIST_REDUCE_SCATTER, 64, COLLECTIVE},  {2, TGL_DIST_REDUCE_SCATTER, 256, COLLECTIVE},
+    {2, TGL_DIST_REDUCE_SCATTER, 512, COLLECTIVE}, {2, TGL_DIST_REDUCE_SCATTER, 2048, PANELS},
+    {2, TGL_DIST_REDUCE_SCATTER, 16384, PANELS},   {2, TGL_DIST_ALL_REDUCE, 64, COLLECTIVE},
+    {2, TGL_DIST_ALL_REDUCE, 256, COLLECTIVE},     {2, TGL_DIST_ALL_REDUCE, 512, COLLECTIVE},
+    {2, TGL_DIST_ALL_REDUCE, 2048, COLLECTIVE},    {2, TGL_DIST_ALL_REDUCE, 16384, PANELS},
+    {4, TGL_DIST_ALL_GATHER, 64, COLLECTIVE},      {4, TGL_DIST_ALL_GATHER, 256, COLLECTIVE},
+    {4, TGL_DIST_ALL_GATHER, 512, COLLECTIVE},     {4, TGL_DIST_ALL_GATHER, 2048, PANELS},
+    {4, TGL_DIST_ALL_GATHER, 4096, PANELS},        {4, TGL_DIST_REDUCE_SCATTER, 64, COLLECTIVE},
+    {4, TGL_DIST_REDUCE_SCATTER, 512, COLLECTIVE}, {4, TGL_DIST_REDUCE_SCATTER, 2048, COLLECTIVE},
+    {4, TGL_DIST_REDUCE_SCATTER, 4096, PANELS},    {4, TGL_DIST_REDUCE_SCATTER, 16384, PANELS},
+    {4, TGL_DIST_ALL_REDUCE, 64, COLLECTIVE},      {4, TGL_DIST_ALL_REDUCE, 2048, COLLECTIVE},
+    {4, TGL_DIST_ALL_REDUCE, 4096, COLLECTIVE},    {4, TGL_DIST_ALL_REDUCE, 16384, PANELS},
+};
+
+static void lay_out_layer(const layer *l, tgl_dist_layout *a, tgl_dist_layout *b,
+                          tgl_dist_layout *c, tgl_problem *problem)
+{
+    const bool gathers = l->kind == TGL_DIST_ALL_GATHER;
+    const int64_t m = l->tokens, n = gathers ? 28672 : 8192, k = gathers ? 8192 : 28672;
+    tgl_problem_init(problem, sizeof *problem, TGL_BF16, m, n, k);
+    (gathers ? tgl_dist_rows : tgl_dist_columns)(a, sizeof *a, m, k, l->ranks);
+    (gathers ? tgl_dist_columns : tgl_dist_rows)(b, sizeof *b, k, n, l->ranks);
+    (gathers ? tgl_dist_columns : tgl_dist_rows)(c, sizeof *c, m, n, l->ranks);
+    if (l->kind == TGL_DIST_ALL_REDUCE) tgl_dist_replicated(c, sizeof *c, m, n);
+}
+
 static void plans_of_layers(void **state)
 {
     (void)state;
-    static const struct {
-        bool gathers, copies;
-        int64_t tokens, panels_min, panels_max;
-    } layers[] = {{true, false, 64, 1, 1},      {true, false, 4096, 2, 4},
-                  {true, false, 16384, 2, 4},   {false, false, 64, 1, 1},
-                  {false, false, 256, 1, 1},    {false, false, 2048, 4, 16},
-                  {false, false, 16384, 4, 16}, {false, true, 64, 1, 1},
-                  {false, true, 256, 1, 1},     {false, true, 4096, 4, 16}};
-    const tgl_dist_machine h200 = {.size = sizeof h200,
+    const tgl_dist_machine h200 = {.size = sizeof h200, /* gpu_machine.c */
                                    .flops_per_s = 57e12,
                                    .f32_rate = 0.9,
                                    .half_rate = 11.8,
-                                   .operand_bytes_per_s = 3.7e12,
+                                   .operand_bytes_per_s = 4.1e12,
                                    .product_s = 4e-6,
                                    .moves_alone = 1,
                                    .bytes_per_s = 350e9,
-                                   .latency_s = 10e-6,
-                                   .memory_per_s = 1.7e12};
+                                   .latency_s = 20e-6,
+                                   .memory_per_s = 1.9e12,
+                                   .collective_s = 15e-6};
     for (size_t i = 0; i < sizeof layers / sizeof layers[0]; i++) {
-        const int64_t m = layers[i].tokens, n = layers[i].gathers ? 28672 : 8192;
-        const int64_t k = layers[i].gathers ? 8192 : 28672;
+        const layer *l = &layers[i];
         tgl_problem problem;
         tgl_dist_layout a, b, c;
         tgl_dist_figures f = {.size = sizeof f};
         char text[2000];
         size_t length;
-        tgl_problem_init(&problem, sizeof problem, TGL_BF16, m, n, k);
-        if (layers[i].gathers) {
-            tgl_dist_rows(&a, sizeof a, m, k, 2);
-            tgl_dist_columns(&b, sizeof b, k, n, 2);
-            tgl_dist_columns(&c, sizeof c, m, n, 2);
-        } else {
-            tgl_dist_columns(&a, sizeof a, m, k, 2);
-            tgl_dist_rows(&b, sizeof b, k, n, 2);
-            tgl_dist_rows(&c, sizeof c, m, n, 2);
-            if (layers[i].copies) tgl_dist_replicated(&c, sizeof c, m, n);
-        }
-        assert_int_equal(
-            tgl_dist_explain(&problem, &a, &b, &c, 2, &h200, NULL, &f, text, sizeof text, &length),
-            TGL_OK);
-        const bool stays = layers[i].gathers ? f.parts_n == 2 : f.parts_k == 2;
-        if (!stays || f.panels < layers[i].panels_min || f.panels > layers[i].panels_max)
-            fail_msg("%s with %lld tokens: %s", layers[i].gathers ? "all-gather" : "sum",
-                     (long long)m, text);
+        lay_out_layer(l, &a, &b, &c, &problem);
+        assert_int_equal(tgl_dist_explain(&problem, &a, &b, &c, l->ranks, &h200, NULL, &f, text,
+                                          sizeof text, &length),
+                         TGL_OK);
+        const bool stays = (l->kind == TGL_DIST_ALL_GATHER ? f.parts_n : f.parts_k) == l->ranks;
+        const char *words = l->exchange == PANELS            ? "messages between two ranks"
+                            : l->kind == TGL_DIST_ALL_GATHER ? "one all-gather"
+                                                             : "one collective operation";
+        if (!stays || strstr(text, words) == NULL || (f.panels > 1) != (l->exchange == PANELS))
+            fail_msg("%d ranks, %d, %lld tokens: %s", l->ranks, (int)l->kind, (long long)l->tokens,
+                     text);
     }
 }
 
@@ -345,6 +457,9 @@ int main(void)
         cmocka_unit_test_teardown(on_two_hosts, check_fakes),
         cmocka_unit_test_teardown(plans_for_a_network, check_fakes),
         cmocka_unit_test_teardown(rings, check_fakes),
+        cmocka_unit_test_teardown(collectives, check_fakes),
+        cmocka_unit_test_teardown(uneven_shards, check_fakes),
+        cmocka_unit_test_teardown(random_with_collectives, check_fakes),
         cmocka_unit_test(plans_of_layers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

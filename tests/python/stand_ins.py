@@ -102,7 +102,7 @@ def _read(x, tensor):
     x.dimensions = (ctypes.c_int64 * x.host.ndim)(*x.shape), (ctypes.c_int64 * x.host.ndim)(*x.stride())
     into = tensor.contents
     into.data, into.byte_offset, into.ndim, into.type_lanes = x.data_ptr(), 0, x.host.ndim, 1
-    into.type_code, into.type_bits = {"f": 2, "i": 0}[x.host.dtype.kind], 8 * x.host.itemsize
+    into.type_code, into.type_bits = {"f": 2, "i": 0, "c": 5}[x.host.dtype.kind], 8 * x.host.itemsize
     into.device_type, into.device_id = {"cpu": 1, "cuda": 2}.get(x.device.type, 8), x.device.index
     into.shape, into.strides = (ctypes.cast(n, ctypes.POINTER(ctypes.c_int64)) for n in x.dimensions)
     return 0
@@ -132,8 +132,9 @@ class Tensor:
     reads = 0  # through DLPack's functions
     __dlpack_c_exchange_api__ = _new_capsule(ctypes.addressof(tensor_functions), _name, None)
 
-    def __init__(self, x, place="cpu", requires_grad=False, is_negative=False):
+    def __init__(self, x, place="cpu", requires_grad=False, is_negative=False, is_conjugate=False):
         self.host, self.requires_grad, self.is_negative = x, requires_grad, is_negative
+        self.is_conjugate = is_conjugate
         self.device = types.SimpleNamespace(type=place, index=0)
         self.dtype = f"torch.{x.dtype.name}"
         self.shape = x.shape
@@ -148,10 +149,13 @@ class Tensor:
         return self.is_negative
 
     def is_conj(self):
-        return False  # as each tensor of real numbers
+        return self.is_conjugate
+
+    def conj(self):
+        return Tensor(self.host, self.device.type, is_conjugate=not self.is_conjugate)
 
     def resolve_conj(self):
-        return self
+        return Tensor(self.host.conj(), self.device.type) if self.is_conjugate else self
 
     def resolve_neg(self):
         return Tensor(-self.host, self.device.type) if self.is_negative else self
@@ -176,5 +180,5 @@ def fake_torch(stream, has_gradients=True):
         Tensor=Tensor, nn=types.SimpleNamespace(Parameter=Parameter), strided="strided",
         is_grad_enabled=lambda: has_gradients,
         empty_strided=empty_strided,
-        float32="float32", float64="float64",
+        float32="float32", float64="float64", complex64="complex64",
         cuda=types.SimpleNamespace(current_stream=lambda device: current))

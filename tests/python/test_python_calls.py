@@ -18,13 +18,16 @@ import tegula
 from tegula import _matmul, _plans
 from tegula._calls import calls
 
-DTYPES = [np.dtype(name) for name in ("float32", "float64", "float16", "int8")]
+DTYPES = [np.dtype(name) for name in ("float32", "float64", "float16", "int8", "complex64", "complex128")]
 
 
 def factors(m, k, n, dtype):
     scale = 100 if dtype.kind == "i" else 1
-    return tuple((scale * random_array(shape, np.float32, seed)).astype(dtype)
-                 for seed, shape in enumerate(((m, k), (k, n))))
+    found = [(scale * random_array(shape, np.float32, seed)).astype(dtype)
+             for seed, shape in enumerate(((m, k), (k, n)))]
+    if dtype.kind == "c":
+        found = [x - 1j * np.roll(x, 1) for x in found]
+    return tuple(found)
 
 
 @unittest.skipIf(calls is None, "there is no compiled path: it needs the headers of Python")
@@ -88,6 +91,23 @@ class Calls(Comparison, unittest.TestCase):
         for options in ({"beta": 2}, {"c_is_out": True}, {"c_is_out": True, "beta": 3}):
             with self.subTest(**options):
                 self.assertFalse(self.assert_same(lambda: computed(True, **options)))
+
+    def test_factors(self):
+        a, b = factors(9, 7, 5, np.dtype(np.int8))
+        lines, columns = (np.abs(random_array(size, seed=size)) for size in (9, 5))
+        one = np.array([0.5], np.float32)
+        for scale_a, scale_b in ((one, one), (lines, columns), (lines[:, None], one), (None, columns)):
+            with self.subTest(a=scale_a, b=scale_b):
+                self.assertFalse(self.assert_same(
+                    lambda: tegula.matmul(a, b, scale_a=scale_a, scale_b=scale_b)))
+        # A copy is made of factors with another order in memory, and of out if it overlaps them.
+        self.assertTrue(self.assert_same(lambda: tegula.matmul(a, b, scale_a=np.repeat(lines, 2)[::2])))
+        memory = np.ones(9 * 5 + 9, np.float32)
+        for begin in (9, 9, 0, 3):
+            memory[:9] = lines
+            out = memory[begin:begin + 45].reshape(9, 5)
+            expected = ((a.astype(np.int32) @ b) * lines[:, None]).astype(np.float32)
+            np.testing.assert_array_equal(tegula.matmul(a, b, out, scale_a=memory[:9]), expected)
 
     def test_options_are_told_apart(self):
         for activation in None, "relu", "gelu", "silu":

@@ -10,10 +10,12 @@ import tempfile
 import threading
 import time
 import unittest
+from contextlib import nullcontext
+from typing import NamedTuple
 from unittest import mock
 
 import numpy as np
-from stand_ins import CudaArray, is_replaced
+from stand_ins import CudaArray, Tensor, fake_torch, is_replaced
 
 import tegula
 
@@ -53,6 +55,19 @@ class Part(CudaArray):
 
     def __dlpack_device__(self):
         return 2, self.rank
+
+
+class Place(NamedTuple):
+    """As torch.device."""
+
+    type: str
+    index: int
+
+
+def tensor_of(x, rank, index=None, **options):
+    made = Tensor(x, "cuda", **options)
+    made.device = Place("cuda", rank if index is None else index)
+    return made
 
 
 def numbers(rows, columns, seed):
@@ -111,6 +126,43 @@ class Dist(unittest.TestCase):
             comm.synchronize()
             np.testing.assert_array_equal(out, whole)
         self.on_ranks(layers)
+
+    def test_tensors_again(self):
+        """Tensors as before are not described again, and another property of a tensor is seen."""
+        import tegula.dist
+        torch = fake_torch(0)
+        torch.cuda.current_device = lambda: 0
+        torch.cuda.is_current_stream_capturing = lambda: False
+        torch.cuda.device = nullcontext
+        describe, described = tegula.dist.Communicator._describe, []
+
+        def count(comm, *arguments):
+            described.append(comm.rank)
+            return describe(comm, *arguments)
+
+        def products(comm, rank):
+            def product(seed, rows=64, **options):
+                a, b, bias = numbers(rows, 32, seed), numbers(32, 48, seed + 1), numbers(1, 48, seed + 2)
+                out = np.zeros((rows, 24), np.float32)
+                comm.all_gather_matmul(tensor_of(rows_of(a, rank), rank, **options),
+                                       tensor_of(columns_of(b, rank), rank),
+                                       bias=tensor_of(columns_of(bias, rank)[0], rank),
+                                       out=tensor_of(out, rank))
+                comm.synchronize()
+                np.testing.assert_array_equal(out, columns_of(a @ b + bias, rank))
+                return described.count(rank)
+            self.assertEqual([product(1), product(5), product(9, 32), product(11)], [1, 1, 2, 2])
+            with self.assertRaisesRegex(ValueError, "requires a gradient"):
+                product(1, requires_grad=True)
+            self.assertEqual(product(1), 3)
+            comm._forget(next(iter(comm._plans)))
+            comm._forget(next(iter(comm._plans)))
+            self.assertEqual([product(1), product(5)], [4, 4])
+            with self.assertRaisesRegex(ValueError, "an array is on cuda:7"):
+                product(1, index=7)
+        with mock.patch.dict(sys.modules, torch=torch), \
+                mock.patch.object(tegula.dist.Communicator, "_describe", count):
+            self.on_ranks(products)
 
     def test_old_plans_go(self):
         a, b = numbers(64, 32, 1), numbers(32, 48, 2)

@@ -45,7 +45,7 @@ def recorded_runs(status=None):
         return lib.tgl_plan_run_operands(plan, operands, stream) if status is None else status
     address = ctypes.cast(run, ctypes.c_void_p).value
     own = _calls._module.Calls(address, check, _matmul.hold)
-    own.know(np.ndarray, _calls._module.BUFFER, False, None, None, None)
+    own.know(np.ndarray, _calls._module.BUFFER, False, None, None, None, None)
     with mock.patch.object(_matmul, "calls", own), mock.patch.object(_calls, "calls", own):
         yield streams
 
@@ -397,6 +397,12 @@ class StandInForTorch(Paths):
         for _ in range(2):
             negative = tegula.matmul(Tensor(self.a, is_negative=True), y)
             self.assert_product(negative.host, -self.a, self.b)
+        z = (self.b + 1j).astype(np.complex64)
+        w = (self.a - 2j).astype(np.complex64)
+        tegula.matmul(Tensor(w), Tensor(z))
+        for _ in range(2):
+            np.testing.assert_array_almost_equal_nulp(
+                tegula.matmul(Tensor(w), Tensor(z).conj()).host.imag, (w @ z.conj()).imag, 16)
         sparse, elsewhere = Tensor(self.a), Tensor(self.a, "mps")
         sparse.layout = "sparse_coo"
         self.assert_same_error(TypeError, "only dense", lambda: tegula.matmul(sparse, y))

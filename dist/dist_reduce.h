@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * GEMM + reduce-scatter and GEMM + all-reduce with one collective operation of the transport: each
+ * rank computes a single product for all of C, in the type of C, and the operation adds these up.
+ * On GPUs, NCCL needs less time than messages do if C has few rows, or all ranks get all of it.
+ * Rank 0's product adds the bias and, in an all-reduce, beta*C.
+ */
+#ifndef DIST_REDUCE_H
+#define DIST_REDUCE_H
+
+#include "dist_ring.h"
+
+/* Allocates plan->partial and plan->reduced. */
+tgl_status dist_reduce_allocate(tgl_dist_plan *plan);
+void dist_reduce_free(tgl_dist_plan *plan);
+
+/* As dist_ring_run(). */
+tgl_status dist_reduce_run(tgl_dist_plan *plan, dist_ring_call *call);
+
+#endif
