@@ -1,19 +1,24 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Grouped products of bf16 on a GPU beside torch._grouped_mm: layers of mixtures of experts, with
-even and with Zipf-distributed group sizes, along the rows and along k (weight gradients).
+"""Grouped products on a GPU beside PyTorch: layers of mixtures of experts, with even and with
+Zipf-distributed group sizes, along the rows and along k (weight gradients).
 
-    bench/grouped.py [--csv FILE] [--burst SECONDS] [--kernel STRING ...]
+    bench/grouped.py [--type bf16|e4m3] [--csv FILE] [--burst SECONDS] [--kernel STRING ...]
 
 Both libraries run in turn on the same arrays, after every result has been checked. A time is the
-median of some bursts. The roofline is the dense rate of a large bf16 product of the same run, or
-the bytes of A, B and D at 3.0 TB/s.
+median of some bursts. The roofline of bf16 is the dense rate of a large product of the same run, or
+the bytes of A, B and D at 3.0 TB/s. PyTorch's function is torch._grouped_mm.
+
+e4m3: groups of rows with a factor for each row and 128 of k of A, and for each block of 128 x 128 of
+B (`tegula`), or for each row of A and column of B (`tegula lines`), as torch._scaled_grouped_mm has
+them, if it exists. The roofline is Tegula's own dense rate with such blocks, or the bytes of A, B
+and D at the rate at which a sum reads memory; both are measured in the same run.
 """
 
 import argparse
 import statistics
 import sys
-from typing import Callable, Dict, List, Tuple
+from typing import Callable, Dict, List, NamedTuple, Tuple
 
 import torch
 
@@ -25,6 +30,9 @@ SHAPES = [("qwen3-30b up", 128, 1536, 2048, 65536), ("qwen3-30b down", 128, 2048
           ("qwen3-30b up", 128, 1536, 2048, 4096), ("mixtral up", 8, 14336, 4096, 8192),
           ("deepseek-v3", 32, 4096, 7168, 8192), ("deepseek-v3", 32, 4096, 7168, 1024)]
 BYTES_PER_S = 3.0e12
+BLOCK = 128  # TGL_SCALING_BLOCK
+E4M3 = torch.float8_e4m3fn
+Runs = Dict[str, Callable[[], object]]
 
 
 def sizes_of(kind: str, groups: int, tokens: int) -> torch.Tensor:
@@ -54,7 +62,7 @@ def burst(run: Callable[[], object], seconds: float) -> float:
         count = max(count + 1, int(count * seconds / max(taken, 1e-6)))
 
 
-def compare(runs: Dict[str, Callable[[], object]], seconds: float) -> Dict[str, float]:
+def compare(runs: Runs, seconds: float) -> Dict[str, float]:
     times: Dict[str, List[float]] = {name: [] for name in runs}
     for _ in range(3):
         for name, run in runs.items():
@@ -93,6 +101,63 @@ def dense_rate(seconds: float) -> float:
     return 2 * 8192.0**3 / min(compare(runs, seconds).values())
 
 
+def draw(*shape: int) -> torch.Tensor:
+    """Scale factors."""
+    return torch.rand(*shape, device="cuda") + 0.5
+
+
+def dense_fp8_rate(seconds: float) -> float:
+    """FLOP/s of a large product of e4m3 with factors of blocks, by Tegula."""
+    edge = 8192
+    a, b = (torch.randn(edge, edge, device="cuda", dtype=torch.bfloat16).to(E4M3) for _ in range(2))
+    scale_a, scale_b = draw(edge // BLOCK, edge).t(), draw(edge // BLOCK, edge // BLOCK).t()
+    d = torch.empty(edge, edge, device="cuda", dtype=torch.bfloat16)
+    run = lambda: tegula.matmul(a, b.t(), d, scale_a=scale_a, scale_b=scale_b)
+    return 2 * float(edge)**3 / compare({"dense": run}, seconds)["dense"]
+
+
+def read_rate(seconds: float) -> float:
+    """Bytes/s of a sum over 4 GB."""
+    x = torch.ones(1 << 30, device="cuda")
+    return x.numel() * 4 / compare({"sum": x.sum}, seconds)["sum"]
+
+
+class Fp8(NamedTuple):
+    """Operands of groups of rows in e4m3. blocks, lines: factors of a and of b."""
+
+    a: torch.Tensor
+    b: torch.Tensor
+    offs: torch.Tensor
+    sizes: torch.Tensor
+    blocks: Tuple[torch.Tensor, torch.Tensor]
+    lines: Tuple[torch.Tensor, torch.Tensor]
+
+
+def fp8_arrays(kind: str, shape: Tuple) -> Fp8:
+    _, groups, n, k, tokens = shape
+    sizes = sizes_of(kind, groups, tokens)
+    offs = torch.cumsum(sizes, 0).to(torch.int32).cuda()
+    a = torch.randn(tokens, k, device="cuda", dtype=torch.bfloat16).to(E4M3)
+    b = torch.randn(groups, n, k, device="cuda", dtype=torch.bfloat16).to(E4M3).transpose(1, 2)
+    blocks = draw(k // BLOCK, tokens).t(), draw(groups, n // BLOCK, k // BLOCK).transpose(1, 2)
+    return Fp8(a, b, offs, sizes, blocks, (draw(tokens), draw(groups, n)))
+
+
+def check_fp8(of: Fp8, by_block: bool, d: torch.Tensor) -> None:
+    first = 0
+    scale_a, scale_b = of.blocks if by_block else of.lines
+    for group, size in enumerate(of.sizes.tolist()):
+        rows = slice(first, first + min(size, 300))
+        if size > 0 and by_block:
+            of_a = scale_a[rows].repeat_interleave(BLOCK, 1)
+            of_b = scale_b[group].repeat_interleave(BLOCK, 0).repeat_interleave(BLOCK, 1)
+            close(d[rows], (of.a[rows].float() * of_a) @ (of.b[group].float() * of_b))
+        elif size > 0:
+            of_a, of_b = scale_a[rows, None], scale_b[group][None, :]
+            close(d[rows], (of.a[rows].float() @ of.b[group].float()) * of_a * of_b)
+        first += size
+
+
 def arrays(kind: str, shape: Tuple, along: str) -> Tuple[torch.Tensor, ...]:
     _, groups, n, k, tokens = shape
     sizes = sizes_of(kind, groups, tokens)
@@ -125,7 +190,7 @@ def measure(shape: Tuple, kind: str, along: str, options: argparse.Namespace,
     a, b, offs, sizes = arrays(kind, shape, along)
     d = tegula.grouped_matmul(a, b, offs)
     (check_depth if along == "k" else check_rows)(a, b, sizes, d)
-    runs: Dict[str, Callable[[], object]] = {
+    runs: Runs = {
         "tegula": lambda: tegula.grouped_matmul(a, b, offs, out=d),
         "torch": lambda: torch._grouped_mm(a, b, offs=offs)}
     for kernel in options.kernel:
@@ -137,10 +202,51 @@ def measure(shape: Tuple, kind: str, along: str, options: argparse.Namespace,
     flops = 2.0 * n * k * tokens
     filled = groups if along == "k" else int((sizes > 0).sum())
     least = max(flops / dense, 2.0 * (tokens * (n + k) + filled * n * k) / BYTES_PER_S)
-    times = compare(runs, options.burst)
+    return lines_of(shape, kind, along, compare(runs, options.burst), least)
+
+
+def lines_of(shape: Tuple, kind: str, along: str, times: Dict[str, float], least: float) -> List[str]:
+    """Lines of the table. least: seconds of the roofline."""
+    name, groups, n, k, tokens = shape
+    flops = 2.0 * n * k * tokens
+    of_torch = times.get("torch", float("nan"))
     return [f"{name},{groups},{n},{k},{tokens},{along},{kind},{run},{seconds * 1e6:.1f},"
-            f"{flops / seconds * 1e-12:.1f},{least / seconds:.3f},{times['torch'] / seconds:.3f}"
+            f"{flops / seconds * 1e-12:.1f},{least / seconds:.3f},{of_torch / seconds:.3f}"
             for run, seconds in times.items()]
+
+
+def measure_fp8(shape: Tuple, kind: str, options: argparse.Namespace, dense: float,
+                bytes_per_s: float) -> List[str]:
+    _, groups, n, k, tokens = shape
+    of = fp8_arrays(kind, shape)
+    d = torch.empty(tokens, n, device="cuda", dtype=torch.bfloat16)
+
+    def product(by_block: bool, kernel: str = "") -> object:
+        scale_a, scale_b = of.blocks if by_block else of.lines
+        return tegula.grouped_matmul(of.a, of.b, of.offs, out=d, kernel=kernel or None, scale_a=scale_a,
+                                     scale_b=scale_b)
+
+    runs: Runs = {"tegula": lambda: product(True), "tegula lines": lambda: product(False)}
+    for kernel in options.kernel:
+        try:
+            product(True, kernel)
+        except tegula.TegulaError:
+            continue
+        runs[kernel] = lambda kernel=kernel: product(True, kernel)
+    for name, run in runs.items():
+        d.fill_(float("nan"))
+        run()
+        check_fp8(of, name != "tegula lines", d)
+    if hasattr(torch, "_scaled_grouped_mm"):
+        scaled = lambda: torch._scaled_grouped_mm(of.a, of.b, *of.lines, offs=of.offs, out_dtype=torch.bfloat16)
+        try:
+            check_fp8(of, False, scaled())
+            runs["torch"] = scaled
+        except (RuntimeError, ValueError) as error:
+            print(f"# note: torch._scaled_grouped_mm: {str(error).splitlines()[0]}")
+    filled = int((of.sizes > 0).sum())
+    least = max(2.0 * n * k * tokens / dense, (tokens * (2 * n + k) + filled * n * k) / bytes_per_s)
+    return lines_of(shape, kind, "rows", compare(runs, options.burst), least)
 
 
 def main() -> None:
@@ -148,21 +254,28 @@ def main() -> None:
     parser.add_argument("--csv", help="a file for the results; else they are printed")
     parser.add_argument("--burst", type=float, default=0.02, help="seconds of a burst")
     parser.add_argument("--kernel", action="append", default=[], help="also measure this kernel")
-    parser.add_argument("--along", default="rows,k")
+    parser.add_argument("--along", default="rows,k", help="of bf16")
+    parser.add_argument("--type", choices=("bf16", "e4m3"), default="bf16")
     parser.add_argument("--shapes", default="0,1,2,3,4,5", help="indices of the shapes")
     options = parser.parse_args()
+    is_fp8 = options.type == "e4m3"
     random_cases(8)
-    dense = dense_rate(options.burst)
+    dense = (dense_fp8_rate if is_fp8 else dense_rate)(options.burst)
+    bytes_per_s = read_rate(options.burst) if is_fp8 else BYTES_PER_S
     out = open(options.csv, "w", encoding="utf-8") if options.csv else sys.stdout
     if options.csv:
         out.write(results_csv.origin())
     print(f"# note: {torch.cuda.get_device_name()}, torch {torch.__version__}, CUDA {torch.version.cuda}, "
-          f"tegula {tegula.__version__}, dense bf16 {dense * 1e-12:.0f} T/s", file=out)
+          f"tegula {tegula.__version__}, dense {options.type} {dense * 1e-12:.0f} T/s, "
+          f"{bytes_per_s * 1e-12:.2f} TB/s", file=out)
     print("layer,experts,n,k,tokens,along,sizes,library,us,tflops,of_roofline,vs_torch", file=out)
-    for along in options.along.split(","):
+    for along in ["rows"] if is_fp8 else options.along.split(","):
         for index in options.shapes.split(","):
             for kind in "even", "zipf":
-                for line in measure(SHAPES[int(index)], kind, along, options, dense):
+                shape = SHAPES[int(index)]
+                lines = measure_fp8(shape, kind, options, dense, bytes_per_s) if is_fp8 else \
+                    measure(shape, kind, along, options, dense)
+                for line in lines:
                     print(line, file=out, flush=True)
 
 

@@ -6,25 +6,6 @@
 
 #include "elements.h"
 
-/* Group i has rows, or K, [first, end). */
-typedef struct span {
-    int64_t first, end;
-} span;
-
-/* The spans as tegula.h defines them for sizes that are not possible. */
-static void find_spans(const grouped_case *c, span *spans)
-{
-    const bool is_masked = c->grouping == TGL_GROUPED_MASKED;
-    const int64_t limit = c->grouping == TGL_GROUPED_DEPTH ? c->k : c->rows;
-    int64_t end = 0;
-    for (int i = 0; i < c->count; i++) {
-        const int64_t first = is_masked ? 0 : end, given = c->groups[i];
-        end = c->form == TGL_GROUP_SIZES ? first + (given > 0 ? given : 0) : given;
-        end = end < first ? first : end > limit ? limit : end;
-        spans[i] = (span){first, end};
-    }
-}
-
 /* A matrix, or a batch of them, on the host and on the device. */
 typedef struct stored {
     tgl_type type;
@@ -76,10 +57,11 @@ static grouped_data make_data(tgl_device *dev, const grouped_case *c)
     random_state r;
     grouped_data d;
     random_seed(&r, c->seed, 1);
-    const bool depth = c->grouping == TGL_GROUPED_DEPTH, rows = c->grouping == TGL_GROUPED_ROWS;
+    const bool depth = c->list.grouping == TGL_GROUPED_DEPTH,
+               rows = c->list.grouping == TGL_GROUPED_ROWS;
     const bool flip_a = c->trans_a != c->is_column_major, flip_b = c->trans_b != c->is_column_major;
     const bool flip = c->is_column_major;
-    const int64_t m = c->rows, n = c->n, k = c->k, count = c->count;
+    const int64_t m = c->rows, n = c->n, k = c->k, count = c->list.count;
     d.A = make_stored(dev, c->type, flip_a ? k : m, flip_a ? m : k, c->pad_a,
                       rows || depth ? 1 : count, &r);
     d.B =
@@ -95,9 +77,9 @@ static grouped_data make_data(tgl_device *dev, const grouped_case *c)
 }
 
 /* NaN in A or in B of every second group along K, into which the group before reaches. */
-static void poison_depth(const grouped_case *c, const span *spans, grouped_data *d)
+static void poison_depth(const grouped_case *c, const group_span *spans, grouped_data *d)
 {
-    for (int g = 1; g < c->count; g += 2) {
+    for (int g = 1; g < c->list.count; g += 2) {
         const bool is_a = g % 4 == 1;
         stored *x = is_a ? &d->A : &d->B;
         const bool is_line = (is_a ? c->trans_a : !c->trans_b) != c->is_column_major;
@@ -108,23 +90,24 @@ static void poison_depth(const grouped_case *c, const span *spans, grouped_data 
 }
 
 /* NaN in group 0, and in the rows of A that no group has. */
-static void poison_rows(const grouped_case *c, const span *spans, grouped_data *d)
+static void poison_rows(const grouped_case *c, const group_span *spans, grouped_data *d)
 {
     for (int64_t i = 0; i < d->A.lines * d->A.batch && !c->trans_a; i++) {
         const int64_t matrix = i / d->A.lines, row = i % d->A.lines;
         bool is_taken = false;
-        for (int g = 0; g < c->count; g++)
-            is_taken |= (c->grouping == TGL_GROUPED_ROWS || g == matrix) && g > 0 &&
+        for (int g = 0; g < c->list.count; g++)
+            is_taken |= (c->list.grouping == TGL_GROUPED_ROWS || g == matrix) && g > 0 &&
                         row >= spans[g].first && row < spans[g].end;
         for (int64_t p = 0; p < c->k && !is_taken; p++)
             element_set(c->type, d->A.host, place(&d->A, matrix, row, p), NAN);
     }
 }
 
-static double expected_element(const grouped_case *c, const grouped_data *d, const span *s,
+static double expected_element(const grouped_case *c, const grouped_data *d, const group_span *s,
                                int64_t g, int64_t row, int64_t col)
 {
-    const bool depth = c->grouping == TGL_GROUPED_DEPTH, rows = c->grouping == TGL_GROUPED_ROWS;
+    const bool depth = c->list.grouping == TGL_GROUPED_DEPTH,
+               rows = c->list.grouping == TGL_GROUPED_ROWS;
     const bool flip = c->is_column_major;
     const bool flip_a = c->trans_a != flip, flip_b = c->trans_b != flip;
     const int64_t of_a = rows || depth ? 0 : g, of_b = depth ? 0 : g, of_d = rows ? 0 : g;
@@ -144,18 +127,18 @@ static double expected_element(const grouped_case *c, const grouped_data *d, con
 }
 
 /* expected := D after the run, if the run computes anything. */
-static void compute_reference(const grouped_case *c, const grouped_data *d, const span *spans,
+static void compute_reference(const grouped_case *c, const grouped_data *d, const group_span *spans,
                               char *expected)
 {
-    const bool flip = c->is_column_major, depth = c->grouping == TGL_GROUPED_DEPTH;
+    const bool flip = c->is_column_major, depth = c->list.grouping == TGL_GROUPED_DEPTH;
     memcpy(expected, d->D.host, d->D.bytes);
-    for (int64_t g = 0; g < c->count; g++)
+    for (int64_t g = 0; g < c->list.count; g++)
         for (int64_t row = depth ? 0 : spans[g].first; row < (depth ? c->rows : spans[g].end);
              row++)
             for (int64_t col = 0; col < c->n; col++)
                 element_set(c->result, expected,
-                            place(&d->D, c->grouping == TGL_GROUPED_ROWS ? 0 : g, flip ? col : row,
-                                  flip ? row : col),
+                            place(&d->D, c->list.grouping == TGL_GROUPED_ROWS ? 0 : g,
+                                  flip ? col : row, flip ? row : col),
                             expected_element(c, d, &spans[g], g, row, col));
 }
 
@@ -177,14 +160,14 @@ static tgl_problem problem_of_case(const grouped_case *c, const grouped_data *d)
     p.ldb = d->B.ld;
     p.ldc = d->C.ld;
     p.ldd = c->separate_d ? d->D.ld : 0;
-    p.batch = c->count;
+    p.batch = c->list.count;
     p.stride_a = d->A.stride;
     p.stride_b = d->B.stride;
     p.stride_c = d->C.stride;
     p.stride_d = c->separate_d ? d->D.stride : 0;
     p.compute = c->compute;
-    p.grouping = c->grouping;
-    p.group_form = c->form;
+    p.grouping = c->list.grouping;
+    p.group_form = c->list.form;
     return p;
 }
 
@@ -227,10 +210,10 @@ static void compare(const grouped_case *c, const grouped_data *d, const char *fo
         if (x == y || (isnan(x) && isnan(y))) continue;
         fail_msg("grouping %d form %d %s of %d groups %d,%d,%d.. rows %lld n %lld k %lld %s%s beta "
                  "%g kernel %s seed %llu: D[%lld][%lld] of matrix %lld is %g, not %g",
-                 c->grouping, c->form, element_type_name(c->type), c->count, c->groups[0],
-                 c->groups[1], c->groups[2], (long long)c->rows, (long long)c->n, (long long)c->k,
-                 c->trans_a ? "T" : "N", c->trans_b ? "T" : "N", c->beta,
-                 c->kernel != NULL ? c->kernel : "NULL", (unsigned long long)c->seed,
+                 c->list.grouping, c->list.form, element_type_name(c->type), c->list.count,
+                 c->list.groups[0], c->list.groups[1], c->list.groups[2], (long long)c->rows,
+                 (long long)c->n, (long long)c->k, c->trans_a ? "T" : "N", c->trans_b ? "T" : "N",
+                 c->beta, c->kernel != NULL ? c->kernel : "NULL", (unsigned long long)c->seed,
                  (long long)(i / d->D.ld % d->D.lines), (long long)(i % d->D.ld),
                  (long long)(i / d->D.ld / d->D.lines), x, y);
     }
@@ -238,18 +221,19 @@ static void compare(const grouped_case *c, const grouped_data *d, const char *fo
 
 tgl_status run_grouped(tgl_device *dev, const grouped_case *c)
 {
-    span spans[GROUPS_MAX];
+    group_span spans[GROUPS_MAX];
     grouped_data d = make_data(dev, c);
     stored *const all[] = {&d.A, &d.B, &d.C, &d.D, &d.bias, &d.residual};
     char *expected = malloc(d.D.bytes + 1), *found = malloc(d.D.bytes + 1);
     assert_non_null(expected);
     assert_non_null(found);
-    find_spans(c, spans);
-    if (c->has_poison && c->grouping == TGL_GROUPED_DEPTH) poison_depth(c, spans, &d);
-    if (c->has_poison && c->grouping != TGL_GROUPED_DEPTH) poison_rows(c, spans, &d);
+    find_group_spans(&c->list, c->list.grouping == TGL_GROUPED_DEPTH ? c->k : c->rows, spans);
+    if (c->has_poison && c->list.grouping == TGL_GROUPED_DEPTH) poison_depth(c, spans, &d);
+    if (c->has_poison && c->list.grouping != TGL_GROUPED_DEPTH) poison_rows(c, spans, &d);
     for (size_t i = 0; i < COUNT_OF(all); i++)
         upload(dev, all[i]);
-    assert_status(tgl_upload(dev, d.groups, c->groups, (size_t)c->count * 4, NULL), TGL_OK);
+    assert_status(tgl_upload(dev, d.groups, c->list.groups, (size_t)c->list.count * 4, NULL),
+                  TGL_OK);
     const tgl_status status = run_plan(dev, c, &d);
     if (status == TGL_OK)
         compute_reference(c, &d, spans, expected);
@@ -263,20 +247,4 @@ tgl_status run_grouped(tgl_device *dev, const grouped_case *c)
     free(expected);
     free(found);
     return status;
-}
-
-void draw_groups(grouped_case *c, int count, int64_t total, uint64_t seed)
-{
-    random_state r;
-    random_seed(&r, seed, 2);
-    int64_t left = total, end = 0;
-    c->count = count;
-    for (int i = 0; i < count; i++) {
-        const int64_t most = 2 * total / count + 1;
-        int64_t size = random_once_in(&r, 4) ? 0 : random_int(&r, 0, most < left ? most : left);
-        if (c->grouping == TGL_GROUPED_MASKED) size = random_int(&r, 0, total);
-        left -= c->grouping == TGL_GROUPED_MASKED ? 0 : size;
-        end += size;
-        c->groups[i] = (int32_t)(c->form == TGL_GROUP_SIZES ? size : end);
-    }
 }

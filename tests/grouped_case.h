@@ -5,15 +5,11 @@
 #ifndef TGL_GROUPED_CASE_H
 #define TGL_GROUPED_CASE_H
 
+#include "group_spans.h"
 #include "support.h"
 
-enum { GROUPS_MAX = 600 };
-
 typedef struct grouped_case {
-    tgl_grouping grouping;
-    tgl_group_form form;
-    int32_t groups[GROUPS_MAX]; /* ends or sizes, possible or not */
-    int count;
+    group_list list;
     int64_t rows, n, k; /* rows: problem.m */
     tgl_type type, result;
     bool trans_a, trans_b;
@@ -32,8 +28,5 @@ typedef struct grouped_case {
 /* Runs the case by a plan and compares every element. Fails with the case's description. Returns
  * the status of creating the plan and of the run. After a failure D must be unchanged. */
 tgl_status run_grouped(tgl_device *dev, const grouped_case *c);
-
-/* Random sizes (or ends) of `count` groups that have at most `total` together. */
-void draw_groups(grouped_case *c, int count, int64_t total, uint64_t seed);
 
 #endif

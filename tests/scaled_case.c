@@ -97,7 +97,7 @@ static void fill(tgl_type type, void *memory, int64_t count, bool is_positive, u
 
 /* ---- Operands -------------------------------------------------------------------------------- */
 
-enum { A, B, C, D, BIAS, SCALE_A, SCALE_B, SCALE_D, AMAX, OPERANDS };
+enum { A, B, C, D, BIAS, SCALE_A, SCALE_B, SCALE_D, AMAX, GROUPS, OPERANDS };
 
 typedef struct operand {
     tgl_type type;
@@ -131,6 +131,21 @@ static int64_t factors_of(tgl_scaling scaling, int64_t ld, int64_t lines, int64_
     return scaling == TGL_SCALING_NONE ? 0 : scaling == TGL_SCALING_LINE ? lines : 1;
 }
 
+/* Whether the operand is one matrix with the rows of all groups. */
+static bool has_all_groups(const tgl_problem *p, int scale)
+{
+    return p->grouping == TGL_GROUPED_ROWS && scale != SCALE_B;
+}
+
+/* The number of factors from a matrix to the next: those of a batch without groups are the same. */
+static int64_t factors_apart(const tgl_problem *p, int scale)
+{
+    if (p->grouping == TGL_GROUPED_NONE || has_all_groups(p, scale)) return 0;
+    if (scale == SCALE_B) return factors_of(p->scaling_b, p->ld_scale_b, p->n, p->k);
+    if (scale == SCALE_D) return factors_of(p->scaling_d, 0, p->m, p->k);
+    return factors_of(p->scaling_a, p->ld_scale_a, p->m, p->k);
+}
+
 static void set_operands(scaled_run *r)
 {
     const tgl_problem *p = &r->of->problem;
@@ -152,12 +167,17 @@ static void set_operands(scaled_run *r)
                            .count = bias == TGL_BIAS_NONE  ? 0
                                     : bias == TGL_BIAS_ROW ? p->m
                                                            : p->n};
-    r->x[SCALE_A] =
-        (operand){.type = TGL_F32, .count = factors_of(p->scaling_a, p->ld_scale_a, p->m, p->k)};
-    r->x[SCALE_B] =
-        (operand){.type = TGL_F32, .count = factors_of(p->scaling_b, p->ld_scale_b, p->n, p->k)};
-    r->x[SCALE_D] = (operand){.type = TGL_F32, .count = factors_of(p->scaling_d, 0, p->m, p->k)};
+    r->x[SCALE_A] = (operand){.type = TGL_F32,
+                              .count = factors_of(p->scaling_a, p->ld_scale_a, p->m, p->k) +
+                                       more * factors_apart(p, SCALE_A)};
+    r->x[SCALE_B] = (operand){.type = TGL_F32,
+                              .count = factors_of(p->scaling_b, p->ld_scale_b, p->n, p->k) +
+                                       more * factors_apart(p, SCALE_B)};
+    r->x[SCALE_D] = (operand){.type = TGL_F32,
+                              .count = factors_of(p->scaling_d, 0, p->m, p->k) +
+                                       more * factors_apart(p, SCALE_D)};
     r->x[AMAX] = (operand){.type = TGL_F32, .count = r->of->has_amax};
+    r->x[GROUPS] = (operand){.type = TGL_I32, .count = r->of->list != NULL ? p->batch : 0};
 }
 
 static tgl_status make_operands(tgl_device *dev, scaled_run *r)
@@ -169,6 +189,7 @@ static tgl_status make_operands(tgl_device *dev, scaled_run *r)
         if (bytes == 0) continue;
         x->host = malloc(bytes);
         fill(x->type, x->host, x->count, r->of->is_positive && i <= B, &state);
+        if (i == GROUPS) memcpy(x->host, r->of->list->groups, bytes);
         tgl_status status = tgl_alloc(dev, bytes, &x->device);
         if (status == TGL_OK) status = tgl_upload(dev, x->device, x->host, bytes, NULL);
         if (status != TGL_OK) return status;
@@ -191,20 +212,25 @@ static int64_t at(const tgl_problem *p, tgl_transpose trans, int64_t ld, int64_t
     return (trans == TGL_TRANS) != (p->order == TGL_COL_MAJOR) ? col * ld + row : row * ld + col;
 }
 
-/* The factor of a line for block q of k; 1 if factors are not of blocks. */
+/* The factor of a line for block q of k; 1 if factors are not of blocks. first: index of the
+ * matrix's first factor. */
 static double block_factor(const scaled_run *r, int scale, tgl_scaling scaling, int64_t ld,
-                           int64_t line, int64_t q)
+                           int64_t first, int64_t line, int64_t q)
 {
     if (scaling < TGL_SCALING_BLOCK) return 1;
     return scaled_load(TGL_F32, r->x[scale].host,
-                       scaling == TGL_SCALING_BLOCK ? line / 128 * ld + q : q * ld + line);
+                       first +
+                           (scaling == TGL_SCALING_BLOCK ? line / 128 * ld + q : q * ld + line));
 }
 
 /* The factor of a scale for this row or column; 1 without a scale, or if factors are of blocks. */
-static double factor(const scaled_run *r, int scale, tgl_scaling scaling, int64_t line)
+static double factor(const scaled_run *r, int scale, tgl_scaling scaling, int64_t problem,
+                     int64_t line)
 {
     if (scaling == TGL_SCALING_NONE || scaling >= TGL_SCALING_BLOCK) return 1;
-    return scaled_load(TGL_F32, r->x[scale].host, scaling == TGL_SCALING_LINE ? line : 0);
+    return scaled_load(TGL_F32, r->x[scale].host,
+                       problem * factors_apart(&r->of->problem, scale) +
+                           (scaling == TGL_SCALING_LINE ? line : 0));
 }
 
 /* D[row][col] before it is rounded. *magnitude: of the terms whose sum is rounded. */
@@ -218,10 +244,12 @@ static double expected(const scaled_run *r, int64_t problem, int64_t row, int64_
     uint32_t integer = 0;
     const int64_t ld_a = ld_of(p->scaling_a, p->ld_scale_a, p->m, p->k);
     const int64_t ld_b = ld_of(p->scaling_b, p->ld_scale_b, p->n, p->k);
+    const int64_t first_a = problem * factors_apart(p, SCALE_A);
+    const int64_t first_b = problem * factors_apart(p, SCALE_B);
     for (int64_t i = 0; i < p->k; i++) {
         if (i % 128 == 0)
-            of_block = block_factor(r, SCALE_A, p->scaling_a, ld_a, row, i / 128) *
-                       block_factor(r, SCALE_B, p->scaling_b, ld_b, col, i / 128);
+            of_block = block_factor(r, SCALE_A, p->scaling_a, ld_a, first_a, row, i / 128) *
+                       block_factor(r, SCALE_B, p->scaling_b, ld_b, first_b, col, i / 128);
         const int64_t a = problem * p->stride_a + at(p, p->trans_a, p->lda, row, i);
         const int64_t b = problem * p->stride_b + at(p, p->trans_b, p->ldb, i, col);
         const double product = of_block * scaled_load(p->type_a, r->x[A].host, a) *
@@ -231,8 +259,8 @@ static double expected(const scaled_run *r, int64_t problem, int64_t row, int64_
         if (p->type_a == TGL_I8) integer += (uint32_t)(int32_t)product;
     }
     if (p->type_a == TGL_I8) sum = (int32_t)integer, all = fabs(sum);
-    const double scale =
-        c->alpha * factor(r, SCALE_A, p->scaling_a, row) * factor(r, SCALE_B, p->scaling_b, col);
+    const double scale = c->alpha * factor(r, SCALE_A, p->scaling_a, problem, row) *
+                         factor(r, SCALE_B, p->scaling_b, problem, col);
     double value = scale * sum;
     *magnitude = fabs(scale) * all * c->error;
     double others = fabs(value);
@@ -249,12 +277,37 @@ static double expected(const scaled_run *r, int64_t problem, int64_t row, int64_
         others += fabs(addend);
     }
     if (c->activation == TGL_ACTIVATION_RELU) value = value < 0 ? 0 : value;
-    const double last = factor(r, SCALE_D, p->scaling_d, row);
+    const double last = factor(r, SCALE_D, p->scaling_d, problem, row);
     *magnitude = (*magnitude + others * 0x1p-21) * fabs(last);
     return value * last;
 }
 
-/* Compares all results, and the elements of D between its lines. */
+/* Sets `spans` to the rows of each problem of the batch that are computed: all without groups. */
+static void find_rows(const scaled_case *c, group_span *spans)
+{
+    if (c->list != NULL)
+        find_group_spans(c->list, c->problem.m, spans);
+    else
+        for (int64_t i = 0; i < c->problem.batch; i++)
+            spans[i] = (group_span){0, c->problem.m};
+}
+
+/* Compares the elements of D that are no results with those before the run: is_result[i] is not 0
+ * if element i of D is a result. */
+static void compare_others(const scaled_run *r, const void *result, const char *is_result,
+                           char *fault)
+{
+    const operand *d = &r->x[r->in_place ? C : D];
+    const int64_t size = (int64_t)tgl_type_size(d->type);
+    for (int64_t i = 0; i < d->count && fault[0] == '\0'; i++)
+        if (!is_result[i] && memcmp((const char *)result + i * size,
+                                    (const char *)d->host + i * size, (size_t)size) != 0)
+            snprintf(fault, 512, "%s, seed %u, grouping %d: element %lld of D has been overwritten",
+                     r->of->kernel != NULL ? r->of->kernel : "planned", r->of->seed,
+                     (int)r->of->problem.grouping, (long long)i);
+}
+
+/* Compares all results, and the other elements of D. */
 static void compare(const scaled_run *r, const void *result, char *fault, double *worst)
 {
     const tgl_problem *p = &r->of->problem;
@@ -262,12 +315,17 @@ static void compare(const scaled_run *r, const void *result, char *fault, double
     const int64_t ld = r->in_place ? p->ldc : p->ldd;
     const int64_t stride = r->in_place ? p->stride_c : p->stride_d;
     const tgl_type type = r->x[d].type;
+    group_span spans[GROUPS_MAX];
+    char *is_result = calloc((size_t)r->x[d].count + 1, 1);
+    find_rows(r->of, spans);
     for (int64_t i = 0; i < p->batch * p->m * p->n; i++) {
         const int64_t problem = i / (p->m * p->n), row = i / p->n % p->m, col = i % p->n;
+        const int64_t place = problem * stride + at(p, TGL_NO_TRANS, ld, row, col);
         double error;
+        if (row < spans[problem].first || row >= spans[problem].end) continue;
+        is_result[place] = 1;
         const double exact = expected(r, problem, row, col, &error);
-        const double got =
-            scaled_load(type, result, problem * stride + at(p, TGL_NO_TRANS, ld, row, col));
+        const double got = scaled_load(type, result, place);
         const double low = scaled_round(type, exact - error),
                      high = scaled_round(type, exact + error);
         if (worst != NULL) *worst = fmax(*worst, fabs(got - exact) / (error / r->of->error));
@@ -281,6 +339,8 @@ static void compare(const scaled_run *r, const void *result, char *fault, double
                 (int)p->type_b, (int)p->type_c, (int)type, (int)p->scaling_a, (int)p->scaling_b,
                 (int)p->scaling_d, (long long)row, (long long)col, got, error, exact);
     }
+    compare_others(r, result, is_result, fault);
+    free(is_result);
 }
 
 /* Compares the largest magnitude of D before its factor, within the largest error of a result. If D
@@ -295,7 +355,7 @@ static void compare_amax(const scaled_run *r, const void *result, float amax, ch
     for (int64_t i = 0; i < p->batch * p->m * p->n; i++) {
         const int64_t problem = i / (p->m * p->n), row = i / p->n % p->m, col = i % p->n;
         double own;
-        const double last = factor(r, SCALE_D, p->scaling_d, row);
+        const double last = factor(r, SCALE_D, p->scaling_d, problem, row);
         if (last == 0) return;
         greatest = fmax(greatest, fabs(expected(r, problem, row, col, &own) / last));
         error = fmax(error, own / fabs(last));
@@ -336,7 +396,8 @@ tgl_status scaled_case_run(tgl_device *dev, const scaled_case *c, char fault[512
                             .scale_a = r.x[SCALE_A].device,
                             .scale_b = r.x[SCALE_B].device,
                             .scale_d = r.x[SCALE_D].device,
-                            .amax_d = r.x[AMAX].device};
+                            .amax_d = r.x[AMAX].device,
+                            .groups = r.x[GROUPS].device};
     if (status == TGL_OK) status = tgl_plan_run_operands(plan, &o, NULL);
     const operand *d = &r.x[r.in_place ? C : D];
     const size_t bytes = (size_t)d->count * tgl_type_size(d->type);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * One product of 8-bit types with scales: random operands, a reference in double that is computed
- * from the very elements the device reads, and a comparison of D with an error bound. Works on any
- * device.
+ * from the very elements the device reads, and a comparison of D with an error bound. Elements of D
+ * that are no results, such as rows that no group has, must stay as they are. Works on any device.
  */
 #ifndef TGL_SCALED_CASE_H
 #define TGL_SCALED_CASE_H
 
-#include "tegula/tegula.h"
+#include "group_spans.h"
 
 #include <stdbool.h>
 
@@ -21,6 +21,7 @@ typedef struct scaled_case {
     double error;              /* of a sum, relative to the sum of the magnitudes of its products */
     bool is_positive;          /* elements of A and B are not negative */
     bool has_amax;             /* the run stores the largest magnitude of D, which is compared */
+    const group_list *list;    /* the groups of a problem with a grouping; else NULL */
     unsigned seed;
 } scaled_case;
 

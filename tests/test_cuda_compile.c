@@ -218,13 +218,18 @@ static void grouped_kernels_fit_the_registers(void **state)
 {
     static const struct {
         tgl_grouping grouping;
+        tgl_type type; /* F8_E4M3: A has 1x128 factors and B factors of blocks */
         int64_t m, n, k;
         const char *kernel;
-    } rows[] = {{TGL_GROUPED_ROWS, 65536, 1536, 2048, "wgmma_128x256"},
-                {TGL_GROUPED_ROWS, 4096, 1536, 2048, "wgmma_64x32:exchanged=1"},
-                {TGL_GROUPED_DEPTH, 2048, 1536, 65536, "wgmma_128x256"},
-                {TGL_GROUPED_ROWS, 65536, 1536, 2048, "wgmma_128x128_alt"},
-                {TGL_GROUPED_ROWS, 65536, 1536, 2048, "mma_128x128x64"}};
+    } rows[] = {{TGL_GROUPED_ROWS, TGL_BF16, 65536, 1536, 2048, "wgmma_128x256"},
+                {TGL_GROUPED_ROWS, TGL_BF16, 4096, 1536, 2048, "wgmma_64x32:exchanged=1"},
+                {TGL_GROUPED_DEPTH, TGL_BF16, 2048, 1536, 65536, "wgmma_128x256"},
+                {TGL_GROUPED_ROWS, TGL_BF16, 65536, 1536, 2048, "wgmma_128x128_alt"},
+                {TGL_GROUPED_ROWS, TGL_BF16, 65536, 1536, 2048, "mma_128x128x64"},
+                {TGL_GROUPED_ROWS, TGL_F8_E4M3, 65536, 1536, 2048, NULL},
+                {TGL_GROUPED_ROWS, TGL_F8_E4M3, 65536, 1536, 2048, "wgmma_128x128"},
+                {TGL_GROUPED_ROWS, TGL_F8_E4M3, 4096, 1536, 2048, "wgmma_64x32:exchanged=1"},
+                {TGL_GROUPED_MASKED, TGL_F8_E4M3, 512, 1536, 2048, "mma_64x64x128"}};
     (void)state;
     const tgl_chip *chip = chip_of("h200");
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
@@ -232,13 +237,20 @@ static void grouped_kernels_fit_the_registers(void **state)
         tgl_problem p;
         tgl_shape shape;
         tgl_binary binary;
-        assert_status(tgl_problem_init(&p, sizeof p, TGL_BF16, rows[i].m, rows[i].n, rows[i].k),
+        assert_status(tgl_problem_init(&p, sizeof p, rows[i].type, rows[i].m, rows[i].n, rows[i].k),
                       TGL_OK);
         p.grouping = rows[i].grouping;
+        p.group_form = TGL_GROUP_SIZES;
         p.trans_a = depth ? TGL_TRANS : TGL_NO_TRANS;
         p.batch = 128;
+        p.stride_a = p.grouping == TGL_GROUPED_MASKED ? p.m * p.k : 0;
         p.stride_b = depth ? 0 : p.n * p.k;
-        p.stride_c = depth ? p.m * p.n : 0;
+        p.stride_c = p.grouping == TGL_GROUPED_ROWS ? 0 : p.m * p.n;
+        if (rows[i].type == TGL_F8_E4M3) {
+            p.trans_b = TGL_TRANS;
+            p.scaling_a = TGL_SCALING_LINE_128;
+            p.scaling_b = TGL_SCALING_BLOCK;
+        }
         assert_status(tgl_shape_make(&p, true, &shape), TGL_OK);
         const tgl_candidate choice = choose_on(chip, &shape, rows[i].kernel);
         tgl_launch_list list = list_of(chip, &shape, &choice);

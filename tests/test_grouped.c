@@ -4,8 +4,8 @@
  */
 #include "grouped_case.h"
 
-static const grouped_case basic = {.grouping = TGL_GROUPED_ROWS,
-                                   .form = TGL_GROUP_ENDS,
+static const grouped_case basic = {.list.grouping = TGL_GROUPED_ROWS,
+                                   .list.form = TGL_GROUP_ENDS,
                                    .rows = 50,
                                    .n = 20,
                                    .k = 30,
@@ -18,16 +18,18 @@ static void every_grouping_and_type(void **state)
     static const tgl_type types[] = {TGL_F32, TGL_F64, TGL_F16, TGL_BF16};
     for (int way = 0; way < 96; way++) {
         grouped_case c = basic;
-        c.grouping = (tgl_grouping)(1 + way % 3);
-        c.form = c.grouping == TGL_GROUPED_MASKED ? TGL_GROUP_SIZES : (tgl_group_form)(way / 3 % 2);
+        c.list.grouping = (tgl_grouping)(1 + way % 3);
+        c.list.form =
+            c.list.grouping == TGL_GROUPED_MASKED ? TGL_GROUP_SIZES : (tgl_group_form)(way / 3 % 2);
         c.type = c.result = types[way / 6 % 4];
         c.trans_a = way / 24 % 2 != 0;
         c.trans_b = way / 48 != 0;
-        c.is_column_major = c.grouping == TGL_GROUPED_DEPTH && way % 2 != 0;
+        c.is_column_major = c.list.grouping == TGL_GROUPED_DEPTH && way % 2 != 0;
         c.beta = way % 4 == 0 ? 0 : -2;
         c.pad_a = way % 2, c.pad_b = way % 3, c.pad_c = way % 5;
         c.seed = (uint64_t)way;
-        draw_groups(&c, 1 + way % 7, c.grouping == TGL_GROUPED_DEPTH ? c.k : c.rows, c.seed);
+        draw_group_list(&c.list, 1 + way % 7, c.list.grouping == TGL_GROUPED_DEPTH ? c.k : c.rows,
+                        c.seed);
         assert_status(run_grouped(*state, &c), TGL_OK);
     }
 }
@@ -36,14 +38,14 @@ static void epilogues_by_group(void **state)
 {
     for (int way = 0; way < 12; way++) {
         grouped_case c = basic;
-        c.grouping = (tgl_grouping)(1 + way % 3);
-        c.form = TGL_GROUP_SIZES;
+        c.list.grouping = (tgl_grouping)(1 + way % 3);
+        c.list.form = TGL_GROUP_SIZES;
         c.bias = way / 3 % 2 != 0 ? TGL_BIAS_ROW : TGL_BIAS_COLUMN;
         c.has_relu = true;
         c.has_residual = way / 6 != 0;
         c.separate_d = true;
         c.beta = 2;
-        draw_groups(&c, 4, 30, (uint64_t)way);
+        draw_group_list(&c.list, 4, 30, (uint64_t)way);
         assert_status(run_grouped(*state, &c), TGL_OK);
     }
 }
@@ -54,16 +56,16 @@ static void impossible_sizes(void **state)
     static const int32_t lists[][3] = {{-1, 2, 3}, {10, 5, 20}, {10, 20, 51}, {0, 0, INT32_MAX}};
     for (size_t i = 0; i < COUNT_OF(lists); i++) {
         grouped_case c = basic;
-        memcpy(c.groups, lists[i], sizeof lists[i]);
-        c.count = 3;
+        memcpy(c.list.groups, lists[i], sizeof lists[i]);
+        c.list.count = 3;
         assert_status(run_grouped(*state, &c), TGL_BAD_GROUPS);
-        c.grouping = TGL_GROUPED_DEPTH;
+        c.list.grouping = TGL_GROUPED_DEPTH;
         assert_status(run_grouped(*state, &c), TGL_BAD_GROUPS);
     }
     grouped_case c = basic;
-    c.form = TGL_GROUP_SIZES;
-    c.count = 3;
-    c.groups[0] = c.groups[1] = c.groups[2] = 17; /* 51 in all */
+    c.list.form = TGL_GROUP_SIZES;
+    c.list.count = 3;
+    c.list.groups[0] = c.list.groups[1] = c.list.groups[2] = 17; /* 51 in all */
     assert_status(run_grouped(*state, &c), TGL_BAD_GROUPS);
     assert_sentence("group 2 ends at 51, and m is 50");
 }

@@ -10,8 +10,8 @@
 static grouped_case case_of(tgl_grouping grouping, const char *kernel, tgl_type type)
 {
     const bool depth = grouping == TGL_GROUPED_DEPTH;
-    return (grouped_case){.grouping = grouping,
-                          .form = TGL_GROUP_SIZES,
+    return (grouped_case){.list.grouping = grouping,
+                          .list.form = TGL_GROUP_SIZES,
                           .rows = depth ? 72 : 200,
                           .n = 72,
                           .k = depth ? 240 : 80,
@@ -29,8 +29,8 @@ static void run(void **state, const grouped_case *c)
     if (status == TGL_OK) return;
     char why[400];
     tgl_last_error(why, sizeof why);
-    fail_msg("%s, grouping %d: %s: %s", c->kernel != NULL ? c->kernel : "NULL", (int)c->grouping,
-             tgl_status_name(status), why);
+    fail_msg("%s, grouping %d: %s: %s", c->kernel != NULL ? c->kernel : "NULL",
+             (int)c->list.grouping, tgl_status_name(status), why);
 }
 
 /* Groups of rows: kernels, types, layouts. TMA stores D, threads store words of it or elements. */
@@ -54,14 +54,14 @@ static void groups_of_rows(void **state)
         for (int way = 0; way < 2; way++) {
             grouped_case c = case_of(way != 0 && i % 2 != 0 ? TGL_GROUPED_MASKED : TGL_GROUPED_ROWS,
                                      rows[i].kernel, rows[i].type);
-            if (c.grouping == TGL_GROUPED_MASKED) c.rows = 136;
-            if (c.grouping == TGL_GROUPED_ROWS && way == 0) c.form = TGL_GROUP_ENDS;
+            if (c.list.grouping == TGL_GROUPED_MASKED) c.rows = 136;
+            if (c.list.grouping == TGL_GROUPED_ROWS && way == 0) c.list.form = TGL_GROUP_ENDS;
             c.trans_b = way != 0;
             c.beta = way != 0 && i % 3 == 0 ? -1 : 0;
             c.bias = way != 0 ? TGL_BIAS_COLUMN : TGL_BIAS_NONE;
             if (c.type == TGL_I8) c.result = TGL_I32;
             c.seed = 10 * i + (unsigned)way;
-            draw_groups(&c, 5, c.rows, c.seed);
+            draw_group_list(&c.list, 5, c.rows, c.seed);
             run(state, &c);
         }
 }
@@ -88,13 +88,13 @@ static void adversarial_sizes(void **state)
             const tgl_grouping grouping = (tgl_grouping)(1 + way % 3);
             const char *kernel = kernels[(i + (size_t)way) % COUNT_OF(kernels)];
             grouped_case c = case_of(grouping, kernel, TGL_BF16);
-            c.form = way < 3 ? TGL_GROUP_SIZES : TGL_GROUP_ENDS;
-            if (grouping == TGL_GROUPED_MASKED) c.form = TGL_GROUP_SIZES;
+            c.list.form = way < 3 ? TGL_GROUP_SIZES : TGL_GROUP_ENDS;
+            if (grouping == TGL_GROUPED_MASKED) c.list.form = TGL_GROUP_SIZES;
             if (grouping == TGL_GROUPED_DEPTH) c.k = 200;
             c.has_poison = grouping != TGL_GROUPED_DEPTH;
             c.beta = way % 2;
-            c.count = 4;
-            memcpy(c.groups, adversarial[i], sizeof adversarial[i]);
+            c.list.count = 4;
+            memcpy(c.list.groups, adversarial[i], sizeof adversarial[i]);
             run(state, &c);
         }
 }
@@ -105,10 +105,10 @@ static void many_groups(void **state)
     for (int way = 0; way < 4; way++) {
         grouped_case c =
             case_of(way < 2 ? TGL_GROUPED_ROWS : TGL_GROUPED_DEPTH, "mma_16x64x256_s2", TGL_BF16);
-        c.form = (tgl_group_form)(way % 2);
+        c.list.form = (tgl_group_form)(way % 2);
         c.n = 8;
-        if (c.grouping == TGL_GROUPED_DEPTH) c.rows = 16;
-        draw_groups(&c, 260, 200, (unsigned)way);
+        if (c.list.grouping == TGL_GROUPED_DEPTH) c.rows = 16;
+        draw_group_list(&c.list, 260, 200, (unsigned)way);
         run(state, &c);
     }
 }
@@ -214,12 +214,12 @@ static void groups_of_depth(void **state)
         grouped_case c = case_of(TGL_GROUPED_DEPTH, rows[i].kernel, rows[i].type);
         c.trans_a = rows[i].trans_a;
         c.trans_b = rows[i].trans_b;
-        c.form = (tgl_group_form)way;
+        c.list.form = (tgl_group_form)way;
         c.beta = way;
         if (way != 0) c.rows = 136;
         if (tgl_type_size(c.type) == 2) c.separate_d = true, c.result = TGL_F32;
         c.seed = 100 + i;
-        draw_groups(&c, 5, c.k, c.seed + (unsigned)way);
+        draw_group_list(&c.list, 5, c.k, c.seed + (unsigned)way);
         run(state, &c);
     }
 }
@@ -235,7 +235,7 @@ static void other_operands(void **state)
         c.alpha = way < 4 ? 0.5 : 0;
         c.beta = 2;
         c.seed = (unsigned)way;
-        draw_groups(&c, 6, 190, c.seed);
+        draw_group_list(&c.list, 6, 190, c.seed);
         run(state, &c);
     }
 }
@@ -248,19 +248,19 @@ static void ends_within_a_copy(void **state)
     depth.trans_a = false, depth.trans_b = true;
     depth.separate_d = true, depth.result = TGL_F32;
     depth.rows = depth.n = depth.k = 64;
-    depth.count = 1, depth.groups[0] = 5;
+    depth.list.count = 1, depth.list.groups[0] = 5;
     run(state, &depth);
     grouped_case rows = case_of(TGL_GROUPED_MASKED, "simt_64x64x16", TGL_F32);
     rows.trans_a = true, rows.compute = TGL_COMPUTE_IEEE;
     rows.rows = 256, rows.n = rows.k = 64;
-    rows.count = 2, rows.groups[0] = 130, rows.groups[1] = 0;
+    rows.list.count = 2, rows.list.groups[0] = 130, rows.list.groups[1] = 0;
     run(state, &rows);
 }
 
 static void complex_types_are_refused(void **state)
 {
     grouped_case c = case_of(TGL_GROUPED_ROWS, NULL, TGL_C64);
-    c.count = 2, c.groups[0] = c.groups[1] = 20;
+    c.list.count = 2, c.list.groups[0] = c.list.groups[1] = 20;
     assert_status(run_grouped(*state, &c), TGL_UNSUPPORTED);
 }
 

@@ -349,7 +349,7 @@ typedef enum tgl_scalars {
  * where each factor is the one that belongs to the matrix, row or column of the element of D, and
  * `sum` is the sum of products of the unscaled elements. D is rounded once, at the end. The factors
  * are F32 in memory of the device, contiguous, and read when the product runs; all products of a
- * batch have the same ones.
+ * batch have the same ones. Groups (tgl_grouping) have factors of their own.
  *
  * TGL_SCALING_BLOCK and TGL_SCALING_LINE_128 are for A and B of F8. They have a factor for each 128
  * successive k:
@@ -395,7 +395,16 @@ typedef enum tgl_scaling {
  *                       stride_a and stride_b are 0.
  *
  * ROWS and MASKED are for TGL_ROW_MAJOR. A column-major product whose groups are columns of D is
- * the row-major product of the transposed matrices. */
+ * the row-major product of the transposed matrices.
+ *
+ * Scale factors of ROWS and MASKED (DEPTH has none) are those of one matrix after the other:
+ * scale_x of X[i], where X is A, B or D, begins at factor i*stride, where stride is
+ *     TGL_SCALING_TENSOR      1: an array with a factor for each matrix
+ *     TGL_SCALING_LINE        m (A, D) or n (B)
+ *     TGL_SCALING_LINE_128    ceil(k/128) * ld_scale_x
+ *     TGL_SCALING_BLOCK       ceil(m/128) * ld_scale_a (A) or ceil(n/128) * ld_scale_b (B)
+ * A and D of ROWS are one matrix with the rows of all groups, and have the factors of one matrix of
+ * m rows. A of ROWS has no TGL_SCALING_BLOCK: a block would have rows of several groups. */
 typedef enum tgl_grouping {
     TGL_GROUPED_NONE = 0,
     TGL_GROUPED_ROWS = 1,
@@ -443,7 +452,7 @@ typedef struct tgl_problem {
     int64_t alignment;
     tgl_scaling scaling_a, scaling_b, scaling_d;
     tgl_type type_scale;            /* of all scale factors; 0: TGL_F32 */
-    tgl_grouping grouping;          /* not with TGL_POINTERS or scales */
+    tgl_grouping grouping;          /* not with TGL_POINTERS */
     tgl_group_form group_form;      /* of a problem with a grouping; else 0 */
     int64_t ld_scale_a, ld_scale_b; /* factors from one block of k (TGL_SCALING_LINE_128) or of rows
                                        or columns (TGL_SCALING_BLOCK) to the next; 0: the minimum */

@@ -397,7 +397,8 @@ __global__ void __launch_bounds__(THREADS, 1) gemm_mma(GEMM_PARAMETERS PARAMETER
         const struct mma_lane_source a = mma_lane_source(warp_row, depth, BM, A_K_MAJOR, true);
         const struct mma_lane_source b = mma_lane_source(warp_col, depth, BN, B_K_MAJOR, false);
 #if HAS_BLOCK_SCALES
-        struct scaled_place at = {&args, block_row + warp_row, block_col + warp_col, first + depth};
+        struct scaled_place at = {&args, block_row + warp_row, block_col + warp_col, batch,
+                                  first + depth};
         mma_multiply_tiles(acc, shared, &next, &at, &a, &b);
 #else
         mma_multiply_tiles(acc, shared, &next, &a, &b);

@@ -18,6 +18,7 @@
 
 #include "lib/element.h"
 #include "lib/gemm_args.h"
+#include "lib/operands.h"
 
 #define IS_BLOCKED(scale) ((scale) == SCALE_BLOCK || (scale) == SCALE_LINE_128)
 #define HAS_BLOCK_SCALES  IS_BLOCKED(SCALE_A)
@@ -33,15 +34,20 @@ struct block_scales {
     long long ld;
 };
 
-static __device__ __forceinline__ struct block_scales scales_of_a(const struct tgl_gemm_args *args)
+/* batch: the number of the problem, or of the group. */
+static __device__ __forceinline__ struct block_scales scales_of_a(const struct tgl_gemm_args *args,
+                                                                  int batch)
 {
-    const struct block_scales scales = {args->scale_a, args->ld_scale_a};
+    const struct block_scales scales = {SCALES_OF(args, a, batch), args->ld_scale_a};
+    (void)batch;
     return scales;
 }
 
-static __device__ __forceinline__ struct block_scales scales_of_b(const struct tgl_gemm_args *args)
+static __device__ __forceinline__ struct block_scales scales_of_b(const struct tgl_gemm_args *args,
+                                                                  int batch)
 {
-    const struct block_scales scales = {args->scale_b, args->ld_scale_b};
+    const struct block_scales scales = {SCALES_OF(args, b, batch), args->ld_scale_b};
+    (void)batch;
     return scales;
 }
 

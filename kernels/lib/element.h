@@ -59,6 +59,10 @@
 #define SCALE_D 0
 #endif
 
+#ifndef GROUPED
+#define GROUPED 0 /* lib/group_table.h: 1: groups of rows of D; 2: groups along K */
+#endif
+
 /* VALUE: the type of alpha, beta and the epilogue. It is ACCUMULATE, the type of the sums, or FP32
  * if the sums are int32 and there are scale factors. */
 #if ACCUMULATE == TYPE_I32 && (SCALE_A || SCALE_B || SCALE_D)

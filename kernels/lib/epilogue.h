@@ -70,6 +70,9 @@ struct epilogue_operands {
 #if AMAX
     unsigned *amax; /* the thread's largest magnitude so far */
 #endif
+#if GROUPED
+    long long group; /* for SCALES_OF() */
+#endif
 };
 
 #if HAS_OWN_ALPHA
@@ -85,15 +88,17 @@ struct epilogue_operands {
 
 #if HAS_OWN_ALPHA
 /* alpha times the factors of whole A and B. The factors are not read if alpha is 0. */
-static __device__ __forceinline__ value_t scaled_alpha(const struct tgl_gemm_args *args)
+static __device__ __forceinline__ value_t scaled_alpha(const struct tgl_gemm_args *args,
+                                                       long long batch)
 {
     value_t alpha = alpha_of(args);
+    (void)batch;
     if (alpha == 0) return 0;
 #if SCALE_A == SCALE_TENSOR
-    alpha *= *args->scale_a;
+    alpha *= *SCALES_OF(args, a, batch);
 #endif
 #if SCALE_B == SCALE_TENSOR
-    alpha *= *args->scale_b;
+    alpha *= *SCALES_OF(args, b, batch);
 #endif
     return alpha;
 }
@@ -110,10 +115,13 @@ epilogue_operands(const struct tgl_gemm_args *args, element_d *D, long long batc
     with.bias = (const element_bias *)args->bias + batch * args->stride_bias;
     with.residual = (const element_residual *)args->residual + batch * args->stride_residual;
 #if HAS_OWN_ALPHA
-    with.alpha = scaled_alpha(args);
+    with.alpha = scaled_alpha(args, batch);
 #endif
 #if DEVICE_SCALARS
     with.beta = beta_of(args);
+#endif
+#if GROUPED
+    with.group = batch;
 #endif
     return with;
 }
@@ -221,10 +229,10 @@ static __device__ __forceinline__ value_t scaled_sum(const struct tgl_gemm_args 
 {
     value_t value = ALPHA(args, with) * value_of(sum);
 #if SCALE_A == SCALE_LINE
-    if (args->scale_a && ALPHA(args, with) != 0) value *= args->scale_a[row];
+    if (args->scale_a && ALPHA(args, with) != 0) value *= SCALES_OF(args, a, with->group)[row];
 #endif
 #if SCALE_B == SCALE_LINE
-    if (args->scale_b && ALPHA(args, with) != 0) value *= args->scale_b[col];
+    if (args->scale_b && ALPHA(args, with) != 0) value *= SCALES_OF(args, b, with->group)[col];
 #endif
     (void)args, (void)row, (void)col;
     return value;
@@ -242,7 +250,8 @@ static __device__ __forceinline__ value_t scaled_result(const struct tgl_gemm_ar
     if (magnitude > *with->amax) *with->amax = magnitude;
 #endif
 #if SCALE_D
-    return value * args->scale_d[SCALE_D == SCALE_LINE ? row : SCALE_D == SCALE_COLUMN ? col : 0];
+    const float *factors = SCALES_OF(args, d, with->group);
+    return value * factors[SCALE_D == SCALE_LINE ? row : SCALE_D == SCALE_COLUMN ? col : 0];
 #else
     return value;
 #endif

@@ -74,6 +74,8 @@ struct tgl_gemm_args {
     unsigned *amax; /* with AMAX: the bits of the largest magnitude of D so far, an F32 */
     long long ld_scale_a, ld_scale_b; /* leading dimensions of block scale factors
                                          (lib/block_scales.h) */
+    long long stride_scale_a, stride_scale_b, stride_scale_d; /* with GROUPED: factors from one
+                                                                 matrix to the next */
 };
 
 #endif

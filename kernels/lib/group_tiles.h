@@ -7,12 +7,9 @@
 #ifndef TGL_GROUP_TILES_H
 #define TGL_GROUP_TILES_H
 
+#include "lib/element.h"
 #include "lib/gemm_args.h"
 #include "lib/group_table.h"
-
-#ifndef GROUPED
-#define GROUPED 0
-#endif
 
 #if GROUPED
 static __device__ __forceinline__ const struct tgl_group_table *

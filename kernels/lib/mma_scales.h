@@ -27,16 +27,18 @@ struct block_factors {
     float b[B_FACTORS];
 };
 
-/* The first row and column of D that a warp computes, and the k that it multiplies next. */
+/* The first row and column of D that a warp computes, the number of the problem or group, and the k
+ * that the warp multiplies next. */
 struct scaled_place {
     const struct tgl_gemm_args *args;
-    int row, col, k;
+    int row, col, batch, k;
 };
 
 static __device__ __forceinline__ void load_factors(struct block_factors *to,
                                                     const struct scaled_place *at)
 {
-    const struct block_scales a = scales_of_a(at->args), b = scales_of_b(at->args);
+    const struct block_scales a = scales_of_a(at->args, at->batch);
+    const struct block_scales b = scales_of_b(at->args, at->batch);
     const int lane = (int)threadIdx.x % 32, q = at->k / SCALE_EDGE;
     const int row = at->row + lane / 4, last_row = at->args->m - 1;
     const int col = at->col + lane % 4 * 2, last_col = at->args->n - 1;

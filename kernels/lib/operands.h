@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The matrices of one problem of a batch, with the element types of the kernel, and alpha and beta.
- * With DEVICE_SCALARS alpha and beta are in memory that earlier launches may have written. A kernel
- * therefore calls these functions after wait_for_earlier_launches() or
- * start_after_earlier_launches().
+ * The matrices of one problem of a batch, with the element types of the kernel, their scale
+ * factors, and alpha and beta. With DEVICE_SCALARS alpha and beta are in memory that earlier
+ * launches may have written. A kernel therefore calls these functions after
+ * wait_for_earlier_launches() or start_after_earlier_launches().
  */
 #ifndef TGL_OPERANDS_H
 #define TGL_OPERANDS_H
@@ -23,6 +23,14 @@
 #define B_OF(args, batch) MATRIX_OF(args, B, b, batch, const element_b)
 #define C_OF(args, batch) MATRIX_OF(args, C, c, batch, const element_c)
 #define D_OF(args, batch) MATRIX_OF(args, D, d, batch, element_d)
+
+/* The scale factors of matrix X of problem number `batch`. Groups have factors of their own; all
+ * problems of a batch have the same ones. */
+#if GROUPED
+#define SCALES_OF(args, x, batch) ((args)->scale_##x + (batch) * (args)->stride_scale_##x)
+#else
+#define SCALES_OF(args, x, batch) ((args)->scale_##x)
+#endif
 
 /* ---- Scalars --------------------------------------------------------------------------------- */
 

@@ -7,7 +7,7 @@
  * A thread has sums of two of each 64 rows of a consumer, and of two of each 8 columns. It reads
  * their factors while wgmma multiplies. With SCALE_BLOCK one factor serves 128 columns and all
  * threads. A tile may begin at any multiple of 8, so its columns belong to at most RIGHT_BLOCKS
- * such blocks.
+ * such blocks. Tiles of groups of rows may begin at any row, but then A has no such blocks.
  */
 #ifndef TGL_WGMMA_SCALES_H
 #define TGL_WGMMA_SCALES_H
@@ -47,7 +47,7 @@ static __device__ __forceinline__ void load_right_factors(struct stage_factors *
                                                           const struct tgl_gemm_args *args,
                                                           const struct unit *u, int q)
 {
-    const struct block_scales scales = RIGHT_SCALES(args);
+    const struct block_scales scales = RIGHT_SCALES(args, u->batch);
     const int end = right_extent(args);
     to->in_block = u->right % SCALE_EDGE;
 #if RIGHT_KIND == SCALE_BLOCK
@@ -77,7 +77,7 @@ static __device__ __forceinline__ void load_factors(struct stage_factors *to,
                                                     const struct unit *u, int group, int step,
                                                     const int i)
 {
-    const struct block_scales scales = LEFT_SCALES(args);
+    const struct block_scales scales = LEFT_SCALES(args, u->batch);
     const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32 % 4;
     const int row = u->left + group * WM + i * 64 + warp * 16 + lane / 4;
     const int last = left_extent(args) - 1;

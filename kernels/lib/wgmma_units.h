@@ -11,12 +11,10 @@
 #ifndef TGL_WGMMA_UNITS_H
 #define TGL_WGMMA_UNITS_H
 
+#include "lib/element.h"
 #include "lib/gemm_args.h"
 #include "lib/group_table.h"
 
-#ifndef GROUPED
-#define GROUPED 0 /* lib/group_table.h: 1: groups of rows of D; 2: groups along K */
-#endif
 #define GROUPED_LEFT  (GROUPED == 1 && !EXCHANGED) /* the groups are rows of left */
 #define GROUPED_RIGHT (GROUPED == 1 && EXCHANGED)  /* the groups are columns of right */
 

@@ -238,13 +238,13 @@ def row_major_copy(name: str, x: Operand) -> Operand:
 
 
 def column_major_copy(name: str, x: Operand) -> Operand:
-    """A copy of a matrix whose columns are contiguous."""
+    """A copy of matrices (..., rows, columns) whose columns are contiguous."""
     if is_torch(x.array):
-        return describe(name, x.owner.t().contiguous().t())
+        return describe(name, x.owner.transpose(-2, -1).contiguous().transpose(-2, -1))
     if _is_cupy(x.array):
-        return describe(name, sys.modules["cupy"].asfortranarray(x.array))
+        return describe(name, sys.modules["cupy"].ascontiguousarray(x.array.swapaxes(-2, -1)).swapaxes(-2, -1))
     if isinstance(x.owner, np.ndarray):
-        return describe(name, np.array(x.owner, order="F"))
+        return describe(name, np.array(x.owner.swapaxes(-2, -1), order="C").swapaxes(-2, -1))
     raise ValueError(f"{name} has the strides {x.form.strides}: give an array whose columns are contiguous")
 
 

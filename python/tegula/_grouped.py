@@ -13,6 +13,7 @@ from ._layout import Form
 from ._library import (ACTIVATIONS, BIAS_COLUMN, BIAS_NONE, COL_MAJOR, COMPUTE, NO_TRANS, ROW_MAJOR,
                        TRANS, TYPES, Epilogue, Operands, PlanOptions, Problem, check, lib, usual_result)
 from ._matmul import Place, _choose_device
+from ._scales import arrange_scales, describe_scale
 
 _ROWS, _DEPTH, _MASKED = 1, 2, 3  # tgl_grouping
 
@@ -30,6 +31,7 @@ class _Recipe(NamedTuple):
     activation: Optional[str]
     compute: str
     kernel: Optional[str]
+    scaling: Tuple[int, int, int, int]  # of Scales
 
 
 def _layout(name: str, form: Form) -> Tuple[int, int]:
@@ -63,6 +65,7 @@ class _Plan:
                           stride_a=_stride(recipe.a), stride_b=_stride(recipe.b),
                           stride_c=_stride(recipe.d), grouping=recipe.grouping,
                           group_form=int(recipe.has_sizes))
+        problem.scaling_a, problem.scaling_b, problem.ld_scale_a, problem.ld_scale_b = recipe.scaling
         options = PlanOptions(kernel=recipe.kernel.encode() if recipe.kernel else None)
         if recipe.type_bias or recipe.activation:
             options.epilogue = pointer(Epilogue(
@@ -121,8 +124,10 @@ def _describe_groups(offs: Any, sizes: Any) -> Operand:
 
 def grouped_matmul(a: Any, b: Any, offs: Any = None, *, sizes: Any = None, bias: Any = None,
                    activation: Optional[str] = None, out: Any = None, compute: str = "default",
-                   kernel: Optional[str] = None, device: Place = None) -> Any:
-    """A product for each group, as torch._grouped_mm(); the sizes are read on the device.
+                   kernel: Optional[str] = None, device: Place = None, scale_a: Any = None,
+                   scale_b: Any = None) -> Any:
+    """A product for each group, as torch._grouped_mm() and, with scale_a and scale_b,
+    torch._scaled_grouped_mm(); the sizes are read on the device.
 
     offs: where each group ends, a vector of int32 on the device of a and b. sizes: instead of offs,
         the size of each group. Sizes may be 0, and nothing needs to be padded.
@@ -132,7 +137,14 @@ def grouped_matmul(a: Any, b: Any, offs: Any = None, *, sizes: Any = None, bias:
     a (groups, m, k), b (groups, k, n), sizes: of each a and result only the first rows. The other
         rows of the result are not written.
     bias: (groups, n). activation, compute, device: as in matmul().
-    out: a row-major array for the result, which overlaps no other array.
+    scale_a, scale_b: factors of a and b, for 8-bit types and groups of rows: those of matmul() for each
+        matrix, with the group as an additional first dimension if the array has one. With a (m, k) and
+        b (groups, k, n): scale_a (1,), (m,) or, for each 128 of k, (m, k/128); scale_b (groups,),
+        (groups, n), (groups, k/128, n) or (groups, k/128, n/128), rounded up. The strides of
+        torch._scaled_grouped_mm and DeepGEMM need no copy, with b and scale_b of the latter
+        transposed.
+    out: a row-major array for the result, which overlaps no other array. Of float8 products it may
+        also be of float32 or float16.
     kernel: as in plan().
     """
     check_text("kernel", kernel)
@@ -147,20 +159,26 @@ def grouped_matmul(a: Any, b: Any, offs: Any = None, *, sizes: Any = None, bias:
         raise ValueError(f"bias must be a contiguous array of the shape {(count, shape[-1])}")
     if x.form.conj or y.form.conj:
         raise ValueError("grouped products take no conjugates")
-    form = Form(shape, (), usual_result(x.form.type)).row_major
+    factors = describe_scale("scale_a", scale_a), describe_scale("scale_b", scale_b)
+    form = Form(shape, (), usual_result(x.form.type, factors != (None, None))).row_major
     d = empty_like(x, form) if out is None else describe("out", out)
-    if d.form.shape != shape or d.form.type != form.type or not d.writable or \
+    may_differ = x.form.type in (TYPES["float8_e4m3fn"], TYPES["float8_e5m2"])
+    if d.form.shape != shape or (d.form.type != form.type and not may_differ) or not d.writable or \
             d.form.leading_dimension(ROW_MAJOR) is None:
         raise ValueError(f"out must be a writable row-major array of the shape {shape} and the type of the result")
-    given: List[Operand] = [p for p in (x, y, groups, vector, d) if p is not None]
+    given: List[Operand] = [p for p in (x, y, groups, vector, d) + factors if p is not None]
     if len({p.device for p in given}) > 1:
         raise ValueError("the arrays are on different devices")
+    scales = arrange_scales(factors, x.form, y.form, *(count if len(p.form.shape) == 3 else None for p in (x, y)))
+    given += [p for p in scales.operands if p is not None]
     chosen = _choose_device(x.device, device)
     recipe = _Recipe(x.form, y.form, d.form, count, grouping, sizes is not None,
-                     0 if vector is None else vector.form.type, activation, compute, kernel)
+                     0 if vector is None else vector.form.type, activation, compute, kernel,
+                     scales.scaling)
     plan = _cached(recipe, chosen, process())
     operands = Operands(alpha=1.0, A=x.pointer, B=y.pointer, C=d.pointer, groups=groups.pointer,
                         bias=None if vector is None else vector.pointer)
+    operands.scale_a, operands.scale_b = (None if p is None else p.pointer for p in scales.operands)
     streams = {p.stream for p in given if p.stream is not None}
     if len(streams) > 1:
         chosen.sync()

@@ -98,7 +98,7 @@ def _describe_product(a: Any, b: Any, out: Any, c: Any, bias: Any, beta: Optiona
             addend = target
         scheme = lay_out(x.form, y.form, _form(addend), None, _form(vector), type_d, by_rows)
     return _Product((x, y, addend, d, vector), prepared, target, like, scheme, beta, places.pop(),
-                    arrange_scales(scales, scheme.layouts))
+                    arrange_scales(scales, scheme.layouts.a, scheme.layouts.b))
 
 
 def _choose_compute(compute: Optional[str], product: _Product) -> str:

@@ -5,7 +5,7 @@ from itertools import product
 from typing import Any, List, NamedTuple, Optional, Tuple
 
 from ._arrays import Operand, column_major_copy, describe, row_major_copy
-from ._layout import Form, Layouts
+from ._layout import Form
 from ._library import (COL_MAJOR, ROW_MAJOR, SCALE_BLOCK, SCALING_BLOCK, SCALING_LINE,
                        SCALING_LINE_128, SCALING_NONE, SCALING_TENSOR, TYPE_NAMES)
 
@@ -32,11 +32,23 @@ def describe_scale(name: str, x: Any) -> Optional[Operand]:
     return scale
 
 
-def _kinds(name: str, scale: Optional[Operand], lines: int, depth: int, of_b: bool) -> List[int]:
-    """What the factors may be. lines: rows of a or columns of b."""
+def _shape_of_one(name: str, scale: Optional[Operand], groups: Optional[int]) -> Optional[Tuple[int, ...]]:
+    """The shape of one matrix's factors. groups: the number of matrices with factors of their own, which
+    the first dimension counts; None: there is one matrix. None: no factors."""
     if scale is None:
-        return [SCALING_NONE]
+        return None
     shape = scale.form.shape
+    if groups is None:
+        return shape
+    if not shape or shape[0] != groups:
+        raise ValueError(f"{name} has the shape {shape}; it must have factors for each of {groups} groups")
+    return shape[1:]
+
+
+def _kinds(name: str, shape: Optional[Tuple[int, ...]], lines: int, depth: int, of_b: bool) -> List[int]:
+    """What the factors of a matrix may be. shape: None without factors. lines: rows of a or columns of b."""
+    if shape is None:
+        return [SCALING_NONE]
     by_line = shape[::-1] if of_b else shape  # (lines, k) of b as well
     blocks, depth_blocks = -(-lines // SCALE_BLOCK), -(-depth // SCALE_BLOCK)
     padded = -(-depth_blocks // 4) * 4  # as cuBLASLt's blocks
@@ -48,8 +60,8 @@ def _kinds(name: str, scale: Optional[Operand], lines: int, depth: int, of_b: bo
     }
     found = [kind for kind, fits in kinds.items() if fits]
     if not found:
-        raise ValueError(f"{name} has the shape {shape}; it must have one element, or {lines}, or one for "
-                         f"each {SCALE_BLOCK} of k, for each row or column or {SCALE_BLOCK} of them")
+        raise ValueError(f"{name} has the shape {shape}; it must have one element, or {lines}, or one "
+                         f"for each {SCALE_BLOCK} of k, for each row or column or {SCALE_BLOCK} of them")
     return found
 
 
@@ -59,32 +71,48 @@ def _is_contiguous(form: Form) -> bool:
                for size, stride, usual in zip(form.shape, form.strides, form.row_major.strides))
 
 
-def _arranged(name: str, scale: Optional[Operand], kind: int, of_b: bool) -> Tuple[Optional[Operand], int]:
+def _leading_dimension(form: Form, order: int, groups: Optional[int]) -> Optional[int]:
+    """The ld_scale of factors of blocks, 0 if any fits; None: the library does not take this order. The
+    factors of one group have to lie behind those of the group before."""
+    ld = form.leading_dimension(order)
+    if groups is None or groups == 1 or ld is None or 0 in form.shape:
+        return ld
+    rows, row = form.shape[-2:] if order == ROW_MAJOR else form.shape[:-3:-1]
+    if rows == 1:
+        return form.strides[0] if form.strides[0] >= row else None
+    return ld if form.strides[0] == rows * ld else None
+
+
+def _arranged(name: str, scale: Optional[Operand], kind: int, of_b: bool,
+              groups: Optional[int]) -> Tuple[Optional[Operand], int]:
     """The factors in the order of tgl_scaling, and their ld_scale."""
     if scale is None:
         return None, 0
     if kind not in _BLOCKED:
         return scale if _is_contiguous(scale.form) else row_major_copy(name, scale), 0
     order = ROW_MAJOR if (kind == SCALING_BLOCK) != of_b else COL_MAJOR
-    ld = scale.form.leading_dimension(order)
+    ld = _leading_dimension(scale.form, order, groups)
     if ld is None:
         scale = (row_major_copy if order == ROW_MAJOR else column_major_copy)(name, scale)
-        ld = scale.form.leading_dimension(order)
+        ld = _leading_dimension(scale.form, order, groups)
     assert ld is not None
     return scale, ld
 
 
-def arrange_scales(scales: Pair, layouts: Layouts) -> Scales:
+def arrange_scales(scales: Pair, a: Form, b: Form, groups_a: Optional[int] = None,
+                   groups_b: Optional[int] = None) -> Scales:
     """Decides what the factors of a and b are; those of blocks belong together. Copies those that have
-    another order in memory."""
-    (scale_a, scale_b), (a, b) = scales, (layouts.a.shape, layouts.b.shape)
+    another order in memory. groups_a, groups_b: of _shape_of_one()."""
+    scale_a, scale_b = scales
     if scale_a is None and scale_b is None:
         return Scales(scales, (SCALING_NONE, SCALING_NONE, 0, 0))
-    kinds = list(product(_kinds("scale_a", scale_a, a[-2], a[-1], False),
-                         _kinds("scale_b", scale_b, b[-1], b[-2], True)))
+    of_a, of_b = _shape_of_one("scale_a", scale_a, groups_a), _shape_of_one("scale_b", scale_b, groups_b)
+    name_a, name_b = ("scale_a" if groups_a is None else "scale_a[i]", "scale_b" if groups_b is None else "scale_b[i]")
+    kinds = list(product(_kinds(name_a, of_a, a.shape[-2], a.shape[-1], False),
+                         _kinds(name_b, of_b, b.shape[-1], b.shape[-2], True)))
     alike = [(x, y) for x, y in kinds if (x in _BLOCKED) == (y in _BLOCKED)]
     kind_a, kind_b = (alike or kinds)[0]
-    usable_a, ld_a = _arranged("scale_a", scale_a, kind_a, False)
-    usable_b, ld_b = _arranged("scale_b", scale_b, kind_b, True)
+    usable_a, ld_a = _arranged("scale_a", scale_a, kind_a, False, groups_a)
+    usable_b, ld_b = _arranged("scale_b", scale_b, kind_b, True, groups_b)
     are_copied = usable_a is not scale_a or usable_b is not scale_b
     return Scales((usable_a, usable_b), (kind_a, kind_b, ld_a, ld_b), are_copied)

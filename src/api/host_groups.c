@@ -66,6 +66,16 @@ static void move(tgl_run *run, tgl_operand operand, tgl_type type, int64_t eleme
     if (at != NULL) run->at[operand] = at + elements * (int64_t)tgl_type_size(type);
 }
 
+/* Moves the pointer to scale factors to those of the group. rows: the scaling of a matrix with rows
+ * of groups. */
+static void move_scales(const tgl_shape *s, tgl_run *run, tgl_operand operand, tgl_scaling rows,
+                        const host_group *g)
+{
+    const bool is_by_row = rows == TGL_SCALING_LINE || rows == TGL_SCALING_LINE_128;
+    const int64_t row = is_of_depth(s) || !is_by_row ? 0 : g->first;
+    move(run, operand, s->type_scale, g->index * tgl_scales_stride(s, operand) + row);
+}
+
 /* The operands of the run that computes one group. */
 static tgl_run run_of_group(const tgl_shape *s, const tgl_run *run, const host_group *g)
 {
@@ -81,6 +91,9 @@ static tgl_run run_of_group(const tgl_shape *s, const tgl_run *run, const host_g
          g->index * e->stride_bias + (e->bias == TGL_BIAS_ROW ? row : 0));
     move(&own, TGL_AT_RESIDUAL, e->type_residual,
          g->index * e->stride_residual + row * e->ld_residual);
+    move_scales(s, &own, TGL_AT_SCALE_A, s->scaling_a, g);
+    move_scales(s, &own, TGL_AT_SCALE_B, TGL_SCALING_NONE, g);
+    move_scales(s, &own, TGL_AT_SCALE_D, s->scaling_d, g);
     own.at[TGL_AT_GROUPS] = NULL;
     own.workspace = NULL;
     if (is_of_depth(s) && g->size == 0) { /* a group without product: D := beta*C */

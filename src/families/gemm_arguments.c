@@ -58,6 +58,9 @@ gemm_args tgl_gemm_known_args(const tgl_gemm_step *step, bool has_product)
     args.stride_d = s->stride_d;
     args.ld_scale_a = s->ld_scale_a;
     args.ld_scale_b = s->ld_scale_b;
+    args.stride_scale_a = tgl_scales_stride(s, TGL_AT_SCALE_A);
+    args.stride_scale_b = tgl_scales_stride(s, TGL_AT_SCALE_B);
+    args.stride_scale_d = tgl_scales_stride(s, TGL_AT_SCALE_D);
     args.m = (int)step->of->part.m;
     args.n = (int)step->of->part.n;
     args.k = has_product ? (int)s->k : 0;

@@ -42,12 +42,15 @@ static int room_to_promote(const tgl_shape *s, const wgmma_geometry *g)
     return registers - sums - t->bn / 2 - (wgmma_has_column_factors(s, g) ? t->bn / 4 : 0);
 }
 
-/* Whether room_to_promote() is enough. With 52 registers and factors per column NVRTC 13.0 spills
- * some. Consumers that alternate would not overlap the additions with wgmmas. */
+/* Whether room_to_promote() is enough. With factors per column NVRTC 13.0 spills some of 52
+ * registers, and some of 72 if there are groups. Consumers that alternate would not overlap the
+ * additions with wgmmas. */
 static bool has_room_to_promote(const tgl_shape *s, const wgmma_geometry *g)
 {
-    enum { OTHERS = 40, OTHERS_WITH_COLUMNS = 64 };
-    const int others = wgmma_has_column_factors(s, g) ? OTHERS_WITH_COLUMNS : OTHERS;
+    enum { OTHERS = 40, OTHERS_WITH_COLUMNS = 64, OTHERS_WITH_GROUPS = 80 };
+    const int others = !wgmma_has_column_factors(s, g)   ? OTHERS
+                       : s->grouping == TGL_GROUPED_NONE ? OTHERS_WITH_COLUMNS
+                                                         : OTHERS_WITH_GROUPS;
     return !g->row->alternates && room_to_promote(s, g) >= others;
 }
 

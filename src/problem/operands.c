@@ -12,30 +12,26 @@
 
 /* ---- Scale factors --------------------------------------------------------------------------- */
 
-static int64_t scale_blocks(int64_t size)
-{
-    return tgl_ceil_div(size, TGL_SCALE_BLOCK);
-}
-
-int64_t tgl_scales_count(const tgl_shape *s, tgl_operand operand)
+static tgl_scale_layout layout_of(const tgl_shape *s, tgl_operand operand)
 {
     const bool is_a = operand == TGL_AT_SCALE_A, is_d = operand == TGL_AT_SCALE_D;
     const tgl_scaling scaling = is_a ? s->scaling_a : is_d ? s->scaling_d : s->scaling_b;
     const int64_t lines = is_a || (is_d && !s->swapped) ? s->m : s->n;
-    const int64_t ld = is_a ? s->ld_scale_a : s->ld_scale_b;
-    switch (scaling) {
-    case TGL_SCALING_NONE:
-        return 0;
-    case TGL_SCALING_TENSOR:
-        return 1;
-    case TGL_SCALING_LINE:
-        return lines;
-    case TGL_SCALING_BLOCK:
-        return tgl_extent(scale_blocks(lines), scale_blocks(s->k), ld);
-    case TGL_SCALING_LINE_128:
-        return tgl_extent(scale_blocks(s->k), lines, ld);
-    }
-    return 0;
+    return tgl_scales_lay_out(scaling, lines, s->k, is_a ? s->ld_scale_a : s->ld_scale_b);
+}
+
+int64_t tgl_scales_stride(const tgl_shape *s, tgl_operand operand)
+{
+    const tgl_scale_layout x = layout_of(s, operand);
+    const bool is_of_each = s->grouping == TGL_GROUPED_MASKED ||
+                            (s->grouping == TGL_GROUPED_ROWS && operand == TGL_AT_SCALE_B);
+    return is_of_each ? x.rows * x.ld : 0;
+}
+
+int64_t tgl_scales_count(const tgl_shape *s, tgl_operand operand)
+{
+    const tgl_scale_layout x = layout_of(s, operand);
+    return (s->batch - 1) * tgl_scales_stride(s, operand) + tgl_extent(x.rows, x.row, x.ld);
 }
 
 /* ---- Pointers -------------------------------------------------------------------------------- */

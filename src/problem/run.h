@@ -68,8 +68,12 @@ static inline void tgl_run_clear_amax(const tgl_run *run)
 }
 
 /* The number of scale factors of A, B or D (TGL_AT_SCALE_A, ..._B, ..._D) in memory, from the first
- * to the last one that is read. */
+ * to the last one that is read; those of all groups together. */
 int64_t tgl_scales_count(const tgl_shape *shape, tgl_operand operand);
+
+/* The number of scale factors from those of a matrix to those of the next one. 0 if all matrices
+ * have the same factors, or one matrix has all groups. */
+int64_t tgl_scales_stride(const tgl_shape *shape, tgl_operand operand);
 
 /* Whether alpha or beta in memory, of this accumulation type, is 0. */
 bool tgl_scalar_is_zero(const void *scalar, tgl_type type);

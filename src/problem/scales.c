@@ -21,6 +21,23 @@ static int64_t least_ld(tgl_scaling scaling, int64_t lines, int64_t k)
                                             : lines;
 }
 
+tgl_scale_layout tgl_scales_lay_out(tgl_scaling scaling, int64_t lines, int64_t k, int64_t ld)
+{
+    switch (scaling) {
+    case TGL_SCALING_NONE:
+        break;
+    case TGL_SCALING_TENSOR:
+        return (tgl_scale_layout){1, 1, 1};
+    case TGL_SCALING_LINE:
+        return (tgl_scale_layout){1, lines, lines};
+    case TGL_SCALING_BLOCK:
+        return (tgl_scale_layout){blocks_of(lines), blocks_of(k), ld};
+    case TGL_SCALING_LINE_128:
+        return (tgl_scale_layout){blocks_of(k), lines, ld};
+    }
+    return (tgl_scale_layout){0, 0, 0};
+}
+
 int64_t tgl_scales_ld(const tgl_problem *p, bool of_b)
 {
     const int64_t given = of_b ? p->ld_scale_b : p->ld_scale_a;
@@ -60,6 +77,20 @@ static const char *unsupported_blocks(const tgl_problem *p)
     return NULL;
 }
 
+/* Why no device supports these scale factors in a grouped product, a static text; NULL: a device
+ * supports them. */
+static const char *unsupported_groups(const tgl_problem *p)
+{
+    const bool has_scales = p->scaling_a != TGL_SCALING_NONE || p->scaling_b != TGL_SCALING_NONE ||
+                            p->scaling_d != TGL_SCALING_NONE;
+    if (p->grouping == TGL_GROUPED_DEPTH && has_scales)
+        return "products with TGL_GROUPED_DEPTH have no scales";
+    if (p->grouping == TGL_GROUPED_ROWS && p->scaling_a == TGL_SCALING_BLOCK)
+        return "scaling_a is TGL_SCALING_BLOCK, and a block of 128 rows would have rows of several "
+               "groups: use TGL_SCALING_LINE_128";
+    return NULL;
+}
+
 /* name: "ld_scale_a" or "ld_scale_b". lines: rows of op(A) or columns of op(B). */
 static tgl_status check_ld(const char *name, int64_t ld, tgl_scaling scaling, int64_t lines,
                            int64_t k)
@@ -72,12 +103,35 @@ static tgl_status check_ld(const char *name, int64_t ld, tgl_scaling scaling, in
     if (ld < least)
         return tgl_fail(TGL_BAD_SCALE, "%s is %lld; it must be 0 or at least %lld", name,
                         (long long)ld, (long long)least);
-    const bool by_line = scaling == TGL_SCALING_LINE_128;
-    const int64_t extent =
-        tgl_extent(blocks_of(by_line ? k : lines), by_line ? lines : blocks_of(k), ld);
-    if (!tgl_is_addressable(extent, 1, 0, TGL_F32))
+    const tgl_scale_layout x = tgl_scales_lay_out(scaling, lines, k, ld);
+    if (!tgl_is_addressable(tgl_extent(x.rows, x.row, x.ld), 1, 0, TGL_F32))
         return tgl_fail(TGL_BAD_SCALE, "%s is %lld: the factors would not fit in memory", name,
                         (long long)ld);
+    return TGL_OK;
+}
+
+/* Checks that the factors of all groups fit in memory. */
+static tgl_status check_groups(const tgl_problem *p)
+{
+    const int64_t matrices = p->grouping == TGL_GROUPED_ROWS ? 1 : p->batch; /* A and D */
+    const struct {
+        const char *name;
+        tgl_scale_layout layout;
+        int64_t count;
+    } scales[] = {
+        {"scale_a", tgl_scales_lay_out(p->scaling_a, p->m, p->k, tgl_scales_ld(p, false)),
+         matrices},
+        {"scale_b", tgl_scales_lay_out(p->scaling_b, p->n, p->k, tgl_scales_ld(p, true)), p->batch},
+        {"scale_d", tgl_scales_lay_out(p->scaling_d, p->m, 0, 0), matrices},
+    };
+    if (p->grouping == TGL_GROUPED_NONE) return TGL_OK;
+    for (size_t i = 0; i < sizeof scales / sizeof scales[0]; i++) {
+        const tgl_scale_layout *x = &scales[i].layout;
+        const int64_t extent = tgl_extent(x->rows, x->row, x->ld);
+        if (!tgl_is_addressable(extent, 1, 0, TGL_F32) ||
+            !tgl_is_addressable(extent, scales[i].count, x->rows * x->ld, TGL_F32))
+            return tgl_fail(TGL_TOO_LARGE, "the bytes of %s do not fit in 63 bits", scales[i].name);
+    }
     return TGL_OK;
 }
 
@@ -85,7 +139,9 @@ tgl_status tgl_scales_check(const tgl_problem *p)
 {
     TGL_TRY(check_kinds(p));
     const char *why = unsupported_blocks(p);
+    if (why == NULL) why = unsupported_groups(p);
     if (why != NULL) return tgl_fail(TGL_UNSUPPORTED, "%s", why);
     TGL_TRY(check_ld("ld_scale_a", p->ld_scale_a, p->scaling_a, p->m, p->k));
-    return check_ld("ld_scale_b", p->ld_scale_b, p->scaling_b, p->n, p->k);
+    TGL_TRY(check_ld("ld_scale_b", p->ld_scale_b, p->scaling_b, p->n, p->k));
+    return check_groups(p);
 }

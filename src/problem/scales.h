@@ -20,6 +20,16 @@ static inline bool tgl_scaling_is_blocked(tgl_scaling scaling)
     return scaling == TGL_SCALING_BLOCK || scaling == TGL_SCALING_LINE_128;
 }
 
+/* How the scale factors of a matrix lie in memory: `rows` rows of `row` factors, `ld` apart. rows
+ * is 0 if there are none. */
+typedef struct tgl_scale_layout {
+    int64_t rows, row, ld;
+} tgl_scale_layout;
+
+/* lines: rows of op(A), columns of op(B), or rows of D. ld: the leading dimension of factors per
+ * block. */
+tgl_scale_layout tgl_scales_lay_out(tgl_scaling scaling, int64_t lines, int64_t k, int64_t ld);
+
 /* Checks scaling_*, type_scale and ld_scale_* of a problem, whose sizes and types must be valid. */
 tgl_status tgl_scales_check(const tgl_problem *p);
 

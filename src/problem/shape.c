@@ -223,7 +223,6 @@ static const char *grouping_fault(const tgl_problem *p)
     if (p->grouping != TGL_GROUPED_DEPTH && p->order != TGL_ROW_MAJOR)
         return "groups of rows are for TGL_ROW_MAJOR: describe the transposed product";
     if (p->batching != TGL_STRIDED) return "a grouping is for TGL_STRIDED";
-    if (has_scale(p)) return "there are no scales in products with a grouping";
     return NULL;
 }
 

@@ -85,6 +85,62 @@ class Float8(unittest.TestCase):
         self.check_blocks(m, n, 100, self.blocks(m, 1), self.blocks(1, 2))
         self.check_blocks(1, n, 100, self.blocks(1, 1), self.blocks(1, 2))
 
+    def check_groups(self, a, b, scale_a, scale_b, sizes=None):
+        """Groups of rows, with factors of a and b by group that have been spread over all elements."""
+        offs = None if sizes is not None else np.array([3, 3, 30, 37], np.int32)
+        first = [0, 3, 3, 30] if sizes is None else [0] * 4
+        end = [3, 3, 30, 37] if sizes is None else sizes
+        out = np.full(a.shape[:-1] + (b.shape[-1],), 7, np.float32)
+        result = tegula.grouped_matmul(a, b, offs, sizes=sizes, out=out, scale_a=scale_a[0], scale_b=scale_b[0])
+        self.assertIs(result, out)
+        x, y = a.astype(np.float64) * scale_a[1], b.astype(np.float64) * scale_b[1]
+        for group in range(4):
+            rows = slice(first[group], end[group])
+            of_a, of_d = (x, out) if sizes is None else (x[group], out[group])
+            self.check(of_d[rows], of_a[rows], y[group], 1, 2**-16)
+        self.assertTrue((out[37:] == 7).all() if sizes is None else
+                        all((out[group, sizes[group]:] == 7).all() for group in range(4)))
+
+    def test_groups(self):
+        m, n, k = 40, 200, 300
+        a, b = floats((m, k), ml_dtypes.float8_e4m3fn), floats((4, n, k), ml_dtypes.float8_e4m3fn)
+        b = b.transpose(0, 2, 1)
+        masked = floats((4, m, k), ml_dtypes.float8_e4m3fn)
+        draw = lambda *shape: generator.uniform(0.5, 2, shape).astype(np.float32)
+        of_k, of_n = np.arange(k) // 128, np.arange(n) // 128
+        one, lines, parts = draw(1), draw(m), draw(m, 3)
+        ones, columns, blocks, columns_parts = draw(4), draw(4, n), draw(4, 2, 3), draw(4, 3, n)
+        pairs = [((one, one), (ones, ones[:, None, None])),
+                 ((lines, lines[:, None]), (columns, columns[:, None, :])),
+                 ((lines[:, None], lines[:, None]), (columns[:, None, :], columns[:, None, :]))]
+        spread = blocks.transpose(0, 2, 1)[:, of_k][:, :, of_n]
+        for x in parts, np.asfortranarray(parts):
+            for y in blocks.transpose(0, 2, 1), blocks.transpose(0, 2, 1).copy():
+                pairs.append(((x, parts[:, of_k]), (y, spread)))
+            padded = np.zeros((4, 2, 4), np.float32)  # a multiple of 4 of blocks of k
+            padded[:, :, :3] = blocks
+            pairs.append(((x, parts[:, of_k]), (padded.transpose(0, 2, 1), spread)))
+            pairs.append(((x, parts[:, of_k]), (columns_parts, columns_parts[:, of_k])))
+        for scale_a, scale_b in pairs:
+            self.check_groups(a, b, scale_a, scale_b)
+        sizes = np.array([0, 40, 1, 17], np.int32)
+        each, by_row = draw(4), draw(4, 3, m).transpose(0, 2, 1)
+        self.check_groups(masked, b, (each, each[:, None, None]), pairs[0][1], sizes)
+        for x in by_row, by_row.copy():  # the first as DeepGEMM has it
+            self.check_groups(masked, b, (x, by_row[:, :, of_k]), pairs[3][1], sizes)
+
+    def test_groups_are_refused(self):
+        a, b = floats((40, 300), ml_dtypes.float8_e4m3fn), floats((4, 300, 200), ml_dtypes.float8_e4m3fn)
+        offs, one = np.array([3, 3, 30, 37], np.int32), np.ones(1, np.float32)
+        with self.assertRaisesRegex(ValueError, "scale_b has the shape .3,.; it must have factors for each of 4 groups"):
+            tegula.grouped_matmul(a, b, offs, scale_a=one, scale_b=np.ones(3, np.float32))
+        with self.assertRaisesRegex(ValueError, "scale_b.i. has the shape .7,.; it must have one element"):
+            tegula.grouped_matmul(a, b, offs, scale_a=one, scale_b=np.ones((4, 7), np.float32))
+        with self.assertRaisesRegex(NotImplementedError, "a block of 128 rows would have rows of several groups"):
+            tegula.grouped_matmul(a, b, offs, scale_a=self.blocks(1, 3), scale_b=np.ones((4, 3, 2), np.float32))
+        with self.assertRaisesRegex(NotImplementedError, "TGL_GROUPED_DEPTH have no scales"):
+            tegula.grouped_matmul(a, b[0], offs, scale_a=one)
+
     def test_factors_of_blocks_are_refused(self):
         a, b = floats((37, 300), ml_dtypes.float8_e4m3fn), floats((300, 200), ml_dtypes.float8_e4m3fn)
         with self.assertRaisesRegex(NotImplementedError, "scaling_a is for blocks, and scaling_b is not"):
