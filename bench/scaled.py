@@ -79,7 +79,7 @@ def runs_of(kind: str, a: torch.Tensor, b: torch.Tensor, *scales: torch.Tensor) 
     runs = {"tegula": lambda: tegula.matmul(a, b, scale_a=scales[0], scale_b=scales[1]),
             "torch": lambda: torch._scaled_mm(a, b, *scales, out_dtype=torch.bfloat16)}
     if kind == "tensor":
-        runs["torch, fast"] = lambda: torch._scaled_mm(a, b, *scales, out_dtype=torch.bfloat16, use_fast_accum=True)
+        runs["torch-fast"] = lambda: torch._scaled_mm(a, b, *scales, out_dtype=torch.bfloat16, use_fast_accum=True)
     return runs
 
 
