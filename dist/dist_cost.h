@@ -28,15 +28,14 @@ dist_volumes dist_volumes_of(const dist_task *task, const dist_division *divisio
 void dist_cost(const dist_task *task, const dist_division *division, const dist_volumes *volumes,
                const tgl_dist_machine *machine, tgl_dist_figures *figures);
 
-/* Whether all of an operand comes by one all-gather of the transport: each rank has as many
- * complete rows of the stored matrix and needs all of it at once, and messages would take longer.
- */
+/* Whether all of an operand comes by one all-gather of the transport: every rank has the
+ * same number of complete rows of the stored matrix and needs all of it at once, and messages would
+ * take longer. */
 bool dist_cost_gathers(const dist_task *task, const dist_division *division, const dist_volumes *v,
                        int operand, const tgl_dist_machine *machine);
 
-/* Predicted seconds of a collective operation in which a rank receives so many bytes (all-reduce:
- * in the reduce-scatter and the all-gather of which it consists). machine->collective_s is not
- * 0. */
+/* Predicted seconds of a collective operation. bytes: those that a rank receives; of an all-reduce,
+ * in its reduce-scatter and in its all-gather. Requires machine->collective_s > 0. */
 double dist_cost_collective(tgl_dist_collective operation, double bytes,
                             const tgl_dist_machine *machine);
 

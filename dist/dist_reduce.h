@@ -2,7 +2,8 @@
  *
  * GEMM + reduce-scatter and GEMM + all-reduce with one collective operation of the transport: each
  * rank computes a single product for all of C, in the type of C, and the operation adds these up.
- * On GPUs, NCCL needs less time than messages do if C has few rows, or all ranks get all of it.
+ * On GPUs, NCCL takes less time than messages if C has few rows; the limit is higher for an
+ * all-reduce (docs/distributed.md).
  * Rank 0's product adds the bias and, in an all-reduce, beta*C.
  */
 #ifndef DIST_REDUCE_H

@@ -39,9 +39,9 @@ static bool ring_serves(const dist_task *task, const dist_division *division)
            !task->spread[OPERAND_B].replicated && dist_ring_axis(task) != AXES;
 }
 
-/* Whether one collective operation can add up the ranks' products: the shards are complete rows, as
- * many on each rank, nothing but a bias that rank 0 has comes after the sum, and NCCL adds the type
- * of C. */
+/* Whether one collective operation can add up the ranks' products: every shard
+ * has the same number of complete rows, there is no activation, rank 0 can add the bias, and the
+ * transport adds the type of C. */
 static bool can_reduce(const dist_task *task, const tgl_dist_machine *machine)
 {
     const tgl_epilogue *e = &task->epilogue;
@@ -64,9 +64,9 @@ static double reducing(const dist_task *task, const tgl_dist_machine *machine, d
                : dist_cost_collective(TGL_DIST_REDUCE_SCATTER, bytes, machine);
 }
 
-/* Fraction of a message's latency by which each product of a ring waits for its messages, and of
- * the time of messages by which they slow down products: 2 and 4 H200, 512 to 16384 tokens,
- * 2026-11. */
+/* WAITING: each product of a ring waits this fraction of a message's latency. INTERFERENCE:
+ * products become slower by this fraction of the time of the messages. 2 and 4 H200, 512 to 16384
+ * tokens, 2026-11. */
 static const double WAITING = 0.5, INTERFERENCE = 0.05;
 
 /* Seconds by which an all-reduce takes longer than a reduce-scatter: each rank sends its chunks, of
@@ -82,9 +82,9 @@ static double copying_seconds(const dist_task *task, const tgl_dist_machine *mac
     return sending + machine->latency_s + (chunks - 1) * late + chunks * storing;
 }
 
-/* Predicted seconds of a ring with `chunks` chunks per shard; chunks = 0: of a single product per
- * rank, whose parts are messages; RING_COLLECTIVE: whose sum is a collective operation. axis: that
- * of dist_ring_axis(). */
+/* Predicted seconds of a ring with `chunks` chunks per shard; chunks = 0: each rank
+ * computes one product and sends its parts as messages; RING_COLLECTIVE: each rank computes one
+ * product, and one collective operation adds them. axis: dist_ring_axis(). */
 static double ring_seconds(const dist_task *task, const tgl_dist_machine *machine, int axis,
                            int chunks)
 {
@@ -163,8 +163,8 @@ static void consider_ring(const dist_task *task, const tgl_dist_machine *machine
     const int axis = dist_ring_axis(task);
     const int64_t shard = (dist_task_extent(task, axis) - 1) / task->ranks + 1;
     static const int kinds[] = {RING_COLLECTIVE, 0, 1, 2, 4, RING_CHUNKS_MOST};
-    /* Panels of the same division copy and add in additional kernels, of which dist_cost() hides
-     * too many: they are no choice. */
+    /* Panels of this division need additional kernels for copies and additions. dist_cost() assumes
+     * that products hide their time, and predicts too little: they are no choice. */
     const bool is_same = strcmp(choice->stays, "AB") == 0;
     double best = is_same ? HUGE_VAL : choice->figures.seconds;
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Decides whether the partial sums of C go around the ranks in chunks (dist_ring.h). A shard is the
- * block of rows or columns of C that a rank owns; a chunk is a part of a shard.
+ * Chooses how the sum of the ranks' products is computed: by panels, a ring of chunks
+ * (dist_ring.h), one exchange of messages, or one collective operation (dist_reduce.h). A shard is
+ * the block of rows or columns of C that a rank owns; a chunk is a part of a shard.
  */
 #ifndef DIST_RING_CHOOSE_H
 #define DIST_RING_CHOOSE_H
@@ -24,9 +25,10 @@ int dist_ring_axis(const dist_task *task);
  * passes on. */
 tgl_type dist_ring_type(const dist_task *task, const tgl_dist_machine *machine);
 
-/* Chooses a ring or the division that dist_planner_choose() finds, whichever is faster. A ring is
- * considered only if the caller limits neither the panels nor the memory. Returns the status of
- * dist_planner_choose(). */
+/* Chooses a ring, one exchange, one collective operation, or the division that
+ * dist_planner_choose() finds, whichever is the fastest. If a ring can serve the division that was
+ * found, panels of that division are not considered. A ring is considered only if the caller limits
+ * neither the panels nor the memory. Returns the status of dist_planner_choose(). */
 tgl_status dist_choose(const dist_task *task, const tgl_dist_machine *machine,
                        const dist_limits *limits, dist_choice *choice);
 

@@ -2,12 +2,16 @@
  *
  * A layer of a mixture of experts in fp8: Y := silu(X*Up[e]) * Down[e]. A row of X is a token, and
  * e is the expert of that token; experts.c explains the groups. All matrices but Y are of e4m3,
- * with scale factors in F32: X        a factor for each token and 128 of k Up[e]    a factor for
- * each block of 128 x 128 hidden   a factor for the whole matrix, HIDDEN_SCALE: the first product
- * multiplies its results by it (scale_d), and the second one divides by it (scale_a) Down[e]  a
- * factor for each expert The program compares Y with the layer of the unrounded matrices, and fails
- * if their difference is larger than the rounding to e4m3 explains. The argument of the
- * program names the device; without it, the device is "auto".
+ * with scale factors in F32:
+ *   - X: a factor for each token and each 128 of k
+ *   - Up[e]: a factor for each block of 128 x 128
+ *   - hidden: one factor, HIDDEN_SCALE. The first product multiplies its results by it (scale_d);
+ *     scale_a of the second product is 1 / HIDDEN_SCALE.
+ *   - Down[e]: a factor for each expert
+ *
+ * The program compares Y with the layer of the unrounded matrices. It fails if their difference is
+ * larger than the rounding to e4m3 explains. The argument of the program names the device; without
+ * it, the device is "auto".
  */
 #include <tegula/tegula.h>
 

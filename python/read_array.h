@@ -31,7 +31,7 @@ typedef struct source {
     bool is_read_only;                 /* results are not written to these arrays */
     bool has_no_version;               /* READ_CAPSULE: __dlpack__() does not take max_version */
     const dlpack_functions *functions; /* READ_TENSOR */
-    /* READ_TENSOR: functions of a tensor, and of nothing */
+    /* READ_TENSOR: functions. The first two take the tensor, the third takes no argument. */
     PyObject *is_negated, *is_conjugated, *uses_gradients;
 } source;
 

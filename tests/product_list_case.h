@@ -16,11 +16,11 @@ typedef struct product_list_case {
     tgl_type type;
     tgl_compute compute;
     bool trans_a, trans_b;
-    bool is_aligned; /* sizes and addresses are multiples of 16 bytes */
+    bool is_aligned; /* sizes are multiples of 16 elements, addresses of 16 bytes */
 } product_list_case;
 
 /* The list in memory. All matrices lie in one block of the device's memory, between bytes of
- * 255, which are NaN in all types. */
+ * 255, which are NaN in floating-point types and -1 in integers. */
 typedef struct product_list {
     const product_list_case *c;
     tgl_problem *problems;
@@ -34,8 +34,8 @@ typedef struct product_list {
 product_list make_product_list(tgl_device *dev, const product_list_case *c);
 void free_product_list(tgl_device *dev, product_list *list);
 
-/* Fails with the case's description unless the block has the expected results, or is as before the
- * products. */
+/* These fail with the case's description. assert_products(): unless the block has the expected
+ * results. assert_no_products(): unless it is unchanged. */
 void assert_products(tgl_device *dev, const product_list *list);
 void assert_no_products(tgl_device *dev, const product_list *list);
 

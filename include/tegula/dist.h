@@ -27,8 +27,8 @@
  *     different functions that create or run plans, or if one rank cannot do its part, all ranks
  *     return the same status, and tgl_dist_last_error() names a rank that caused it.
  *   - The plan fixes the order of additions: results are bitwise the same from run to run. Sums
- * over ranks are in the accumulation type or, by a collective operation of the transport, in the
- *     type of C.
+ *     over ranks are in the accumulation type. If the transport has collective operations (GPUs),
+ *     partial sums travel in the type of C, and each rank rounds the sum that it passes on.
  *   - A communicator belongs to one thread at a time.
  */
 #ifndef TEGULA_DIST_H
@@ -144,8 +144,9 @@ typedef struct tgl_dist_transport {
 
     /* These two functions enqueue their work in `stream`. They are for device memory; NULL: host
      * memory, in which the library itself copies and adds. copy(): `lines` lines of `bytes` bytes;
-     * strides in bytes. add(): target += source, for lines of `count` elements of F32, F64 or I32,
-     * with collect() also of F16 and BF16; strides in elements. */
+     * strides in bytes. add(): target += source, for lines of `count` elements of F32, F64 or I32;
+     * strides in elements. A transport with collect() must add F16 and BF16, too, because partial
+     * sums then travel in the type of C. */
     tgl_status (*copy)(void *state, void *target, size_t target_stride, const void *source,
                        size_t source_stride, int64_t lines, size_t bytes);
     tgl_status (*add)(void *state, tgl_type type, void *target, int64_t target_stride,
@@ -190,8 +191,9 @@ typedef struct tgl_dist_machine {
     double bytes_per_s;         /* rate at which a rank receives while it sends at the same rate */
     double latency_s;           /* fixed time of a message */
     double memory_per_s;        /* rate of a copy in a rank's memory, in bytes/s */
-    double collective_s;        /* fixed time of a collective operation of the transport; 0: plans
-                                   have none */
+    double collective_s;        /* fixed time of a collective operation; 0: the default, 15 us for
+                                   NCCL. A transport without such operations, and
+                                   tgl_dist_explain() by default, plan none */
 } tgl_dist_machine;
 
 /* Makes *dist of a transport, whose table is copied, and a device. The library takes over the

@@ -735,11 +735,12 @@ TGL_API tgl_status tgl_grouped_gemm(tgl_device *dev, const tgl_problem *problem,
  * same time. The arrays and structs may be freed when the call returns.
  *
  * cuda, sim: one launch computes up to 52 products that agree in types, compute mode, transposes
- * (of a column-major product: those of the transposed product), and whether A and B consist of
- * lines of whole 16 bytes; each product has its own sizes, leading dimensions, alpha and beta. Such
- * products are single ones of real types with in-place results, without device scalars, scales,
- * groups, prepared operands or a workspace, with k up to 4096, leading dimensions up to 2^20, and
- * fewer than 16384 elements of C for each SM. All other products, and on cpu all of them, have
+ * (of a column-major product: those of the transposed product), and alignment: whether the
+ * addresses, line lengths and leading dimensions of A and B are all multiples of 16 bytes. Each
+ * product has its own sizes, leading dimensions, alpha and beta. A product shares a launch only if
+ * its types are real, D is C, k is at most 4096, the leading dimensions are at most 2^20, C has at
+ * most 16384 elements for each SM, and it has no batch, epilogue, device scalars, scales, groups,
+ * prepared operands or workspace. All other products, and on cpu all of them, have
  * launches of their own. A product may be computed by another kernel than tgl_gemm() would choose,
  * and by another one in another list, so that its rounding may differ; the same list always has the
  * same results.

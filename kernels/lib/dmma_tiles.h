@@ -17,8 +17,9 @@
  * PAIRS not 0: op(B) is the real matrix B' of a complex B (lib/complex_pairs.h). The stage holds
  * the complex B as TMA reads it, and a lane computes the elements of B' while it loads them. Half
  * as many lines are enough: a K-major line is a complex column, which serves two columns of B'; an
- * MN-major line is a complex row, which serves two k. If A is transposed, too, a line of it is a
- * row of complex elements of the stored matrix: a box has 8 of them, of two k.
+ * MN-major line is a complex row, which serves two k. A transposed A is also read as it is stored:
+ * a line of a box has 8 complex elements of one stored row, that is, of one complex k, which is two
+ * k of the real product.
  */
 #ifndef TGL_DMMA_TILES_H
 #define TGL_DMMA_TILES_H

@@ -74,7 +74,7 @@ static __device__ __forceinline__ unsigned finished_pair(const struct tgl_gemm_a
     return to_d_pair(v[0], v[1]);
 }
 
-/* The columns whose results are computed before they are put into shared memory. With factors of
+/* How many columns of results are computed before they are put into shared memory. With factors of
  * lines these are all columns of a span, so that the thread waits only once for its factors. */
 #define COLUMNS_AT_ONCE (HAS_LINE_SCALES ? SPAN : 16)
 
@@ -87,7 +87,7 @@ static __device__ __forceinline__ void put_span(const struct tgl_gemm_args *args
     const int lane = (int)threadIdx.x % 32;
 #pragma unroll
     for (int first = 0; first < SPAN; first += COLUMNS_AT_ONCE) {
-        unsigned matrices[COLUMNS_AT_ONCE / 4]; /* four of 8 x 8 elements for each 16 columns */
+        unsigned matrices[COLUMNS_AT_ONCE / 4]; /* 8 x 8 results each: four for 16 columns */
 #pragma unroll
         for (int j = 0; j < COLUMNS_AT_ONCE / 4; j++)
             matrices[j] =

@@ -18,8 +18,8 @@ static inline void tgl_bundle_set_grid(const tgl_shape *s, tgl_gemm_step *step)
     if (!s->is_bundle) return;
     step->blocks = step->tiles *= s->batch;
     step->batch_step = (int)s->batch;
-    step->loops_over_batch = true; /* tiles of all products are in gridDim.x */
-    step->args.tiles_whole = TGL_GRID_X_MAX;
+    step->loops_over_batch = true;           /* the batch is not in gridDim.z */
+    step->args.tiles_whole = TGL_GRID_X_MAX; /* all tiles are whole */
     step->args.raster = RASTER;
 }
 

@@ -19,7 +19,7 @@ typedef struct dmma_row {
     int wm;         /* rows of D that a warp computes, with WARP_COLUMNS columns */
     int slices;     /* groups of warps, which take the stages of a tile in turn */
     int ahead;      /* groups of 16 rows whose fragments a warp loads in advance */
-    int stages;     /* stages in shared memory, each of bm + bn lines of 128 bytes */
+    int stages;     /* stages in shared memory, each of stage_lines() lines of 128 bytes */
     int min_blocks; /* minimum resident blocks of an SM, which limits the registers */
     int registers;  /* per thread at launch, as compiled for sm_90a: the maximum of all layouts */
     double share;   /* fraction of the FP64 tensor-core peak that the main loop reaches; fitted like
@@ -272,7 +272,7 @@ static void dmma_predict(const tgl_chip *chip, const tgl_shape *s, tgl_candidate
     const tgl_rectangle part = tgl_whole(s);
     const char *why = dmma_make_geometry(chip, s, &part, &c->choice, &g);
     if (!tgl_gemm_predict(chip, s, why, &g.step, c)) return;
-    /* The launch has min_blocks blocks per SM at most, even if more would fit. */
+    /* The grid has min_blocks blocks per SM, even if more would fit. */
     c->resident = (int)tgl_min64(c->resident, g.row->min_blocks);
     dmma_predict_time(chip, s, &g, c);
 }

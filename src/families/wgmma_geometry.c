@@ -42,8 +42,9 @@ static int room_to_promote(const tgl_shape *s, const wgmma_geometry *g)
     return registers - sums - t->bn / 2 - (wgmma_has_column_factors(s, g) ? t->bn / 4 : 0);
 }
 
-/* Whether room_to_promote() is enough. With factors per column NVRTC 13.0 spills some of 52
- * registers, and some of 72 if there are groups. Consumers that alternate would not overlap the
+/* Whether room_to_promote() is enough. OTHERS: the registers that must remain for
+ * everything else. With factors per column NVRTC 13.0 spills if only 52 remain, and with groups if
+ * only 72 do. Consumers that alternate would not overlap the
  * additions with wgmmas. */
 static bool has_room_to_promote(const tgl_shape *s, const wgmma_geometry *g)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which products a bundle takes, and what a bundle has of them.
+ * Which products a bundle takes, and the table of a bundle.
  */
 #include "plan/bundle.h"
 #include "base/integers.h"
@@ -10,16 +10,17 @@ enum { ALIGNMENT = 16 };
 
 /* ---- Products -------------------------------------------------------------------------------- */
 
-/* A block computes all of k, and bundles compete with split-K launches only up to this depth: about
- * 20 us of a block with tiles of 64 x 64 (estimate from mma_cost.c, not measured). */
+/* Maximum k. Blocks of a bundle are not split over K: above this k a launch of its own with split-K
+ * is expected to be faster. A tile of 64 x 64 then takes about 20 us (estimate from mma_cost.c, not
+ * measured). */
 enum { DEPTH_MAX = 4096 };
 
-/* Elements of D for each SM from which a product fills the chip by itself: the largest tile of the
- * bundles' kernels that two blocks of an SM can have. */
+/* Elements of D for each SM above which a product fills the chip by itself: the largest tile of
+ * which two blocks fit on an SM. */
 enum { TILE = 128 * 128 };
 
-/* With larger leading dimensions, byte offsets in a tile of 256 lines would exceed 32 bits
- * (WIDE_OFFSETS of kernels/lib/simt_tiles.h). */
+/* Keeps byte offsets in a tile of 256 lines within 31 bits (WIDE_OFFSETS of
+ * kernels/lib/simt_tiles.h), and leaves a factor of two. */
 enum { LD_MAX = 1 << 20 };
 
 static bool is_plain(const tgl_shape *s, const tgl_run *run)

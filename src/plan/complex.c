@@ -180,7 +180,8 @@ tgl_shape tgl_pairs_shape(const tgl_shape *s, tgl_pairs pairs)
 /* ---- Predicted time -------------------------------------------------------------------------- */
 
 /* A launch of `expand` reads a complex matrix and writes it (A) or twice its bytes (B). The launch
- * itself takes EXPAND_SECONDS, assumed as the difference of an empty launch and one that waits. */
+ * itself takes EXPAND_SECONDS, which is assumed, not measured: the additional time of a launch that
+ * waits for the one before. */
 static const double EXPAND_SECONDS = 1.5e-6;
 
 double tgl_complex_seconds(const tgl_chip *chip, const tgl_shape *s, tgl_pairs pairs)

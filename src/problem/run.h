@@ -72,7 +72,8 @@ static inline void tgl_run_clear_amax(const tgl_run *run)
 int64_t tgl_scales_count(const tgl_shape *shape, tgl_operand operand);
 
 /* The number of scale factors from those of a matrix to those of the next one. 0 if all matrices
- * have the same factors, or one matrix has all groups. */
+ * have the same factors (no groups), or the operand is one matrix with the rows of all groups (A
+ * and D of ROWS). */
 int64_t tgl_scales_stride(const tgl_shape *shape, tgl_operand operand);
 
 /* Whether alpha or beta in memory, of this accumulation type, is 0. */

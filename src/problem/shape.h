@@ -43,8 +43,8 @@ typedef struct tgl_shape {
     int pairs_b;  /* not 0: this is the real product that computes a complex one. k and n count real
                      numbers, and kernels read the complex B directly. The value is the macro PAIRS
                      of kernels/lib/complex_pairs.h. Only plan/complex.c sets it */
-    bool pairs_a; /* as pairs_b: op(A) is the transpose of a complex matrix, which kernels read
-                     directly */
+    bool pairs_a; /* only with pairs_b: the stored A is complex and transposed, and kernels read
+                     it directly (A_PAIRS of kernels/lib/dmma_tiles.h) */
     bool in_place; /* D is C */
     tgl_type type_a, type_b, type_c, type_d, type_accumulate;
     tgl_compute compute;
