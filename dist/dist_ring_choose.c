@@ -39,6 +39,13 @@ static bool ring_serves(const dist_task *task, const dist_division *division)
            !task->spread[OPERAND_B].replicated && dist_ring_axis(task) != AXES;
 }
 
+static bool has_equal_shards(const dist_task *task)
+{
+    const int side = task->axis_of[OPERAND_C][DIST_OUTER] == AXIS_M ? DIST_OUTER : DIST_INNER;
+    const dist_axis *rows = &task->spread[OPERAND_C].axis[side];
+    return rows->block * rows->parts == rows->size;
+}
+
 /* Whether one collective operation can add up the ranks' products: every shard
  * has the same number of complete rows, there is no activation, rank 0 can add the bias, and the
  * transport adds the type of C. */
@@ -48,7 +55,7 @@ static bool can_reduce(const dist_task *task, const tgl_dist_machine *machine)
     const bool is_copied = task->spread[OPERAND_C].replicated;
     const tgl_type type = task->type[OPERAND_C];
     return machine->collective_s > 0 && dist_ring_axis(task) == AXIS_M &&
-           (is_copied || dist_task_extent(task, AXIS_M) % task->ranks == 0) &&
+           (is_copied || has_equal_shards(task)) &&
            (e->size == 0 ||
             (e->activation == TGL_ACTIVATION_NONE && (e->bias != TGL_BIAS_ROW || is_copied))) &&
            (type == TGL_F16 || type == TGL_BF16 || type == TGL_F32 || type == TGL_F64 ||

@@ -113,36 +113,38 @@ typedef struct ring_case {
     int chunks;   /* that the plan must have for all shards; 1: one product */
     int padding;  /* elements between the lines of C, times the number of the rank */
     bool gathers; /* all-gather of A, which is padded as well; no sums */
+    int64_t
+        block; /* rows of the first shards of a row-major C; 0: equal shards as far as possible */
 } ring_case;
 
 static const ring_case ring_cases[] = {
-    {512, 8, 12, TGL_ROW_MAJOR, false, 0, true, 2, 0, false},
-    {512, 8, 12, TGL_ROW_MAJOR, true, 0, false, 2, 0, false},
-    {2048, 5, 7, TGL_ROW_MAJOR, false, 1, false, 8, 0, false},
-    {2048, 3, 9, TGL_ROW_MAJOR, true, -1, true, 8, 0, false},
-    {9, 512, 12, TGL_COL_MAJOR, false, 0, false, 2, 0, false},
-    {700, 4, 6, TGL_ROW_MAJOR, true, 0, true, 2, 0, false},
-    {30, 20, 16, TGL_ROW_MAJOR, false, 2, true, 0, 0, false},
-    {31, 20, 16, TGL_ROW_MAJOR, true, 1, true, 0, 0, false},
-    {20, 33, 16, TGL_COL_MAJOR, false, 1, false, 0, 0, false},
-    {3, 20, 16, TGL_ROW_MAJOR, true, 0, false, 0, 0, false},
-    {512, 8, 12, TGL_ROW_MAJOR, true, 1, true, 2, 3, false},
-    {512, 8, 12, TGL_ROW_MAJOR, false, 1, true, 2, 3, false},
+    {512, 8, 12, TGL_ROW_MAJOR, false, 0, true, 2, 0, false, 0},
+    {512, 8, 12, TGL_ROW_MAJOR, true, 0, false, 2, 0, false, 0},
+    {2048, 5, 7, TGL_ROW_MAJOR, false, 1, false, 8, 0, false, 0},
+    {2048, 3, 9, TGL_ROW_MAJOR, true, -1, true, 8, 0, false, 0},
+    {9, 512, 12, TGL_COL_MAJOR, false, 0, false, 2, 0, false, 0},
+    {700, 4, 6, TGL_ROW_MAJOR, true, 0, true, 2, 0, false, 0},
+    {30, 20, 16, TGL_ROW_MAJOR, false, 2, true, 0, 0, false, 0},
+    {31, 20, 16, TGL_ROW_MAJOR, true, 1, true, 0, 0, false, 0},
+    {20, 33, 16, TGL_COL_MAJOR, false, 1, false, 0, 0, false, 0},
+    {3, 20, 16, TGL_ROW_MAJOR, true, 0, false, 0, 0, false, 0},
+    {512, 8, 12, TGL_ROW_MAJOR, true, 1, true, 2, 3, false, 0},
+    {512, 8, 12, TGL_ROW_MAJOR, false, 1, true, 2, 3, false, 0},
 };
 
 /* Products with one collective operation each, on 2 to 4 ranks. */
 static const ring_case collective_cases[] = {
-    {48, 20, 16, TGL_ROW_MAJOR, false, 0, false, 0, 0, false},
-    {48, 20, 16, TGL_ROW_MAJOR, false, 0, true, 0, 3, false},
-    {48, 20, 13, TGL_ROW_MAJOR, false, 2, true, 0, 0, false},
-    {12, 7, 2, TGL_ROW_MAJOR, false, -1, false, 0, 3, false},
-    {31, 20, 16, TGL_ROW_MAJOR, true, 0, true, 0, 0, false},
-    {31, 20, 13, TGL_ROW_MAJOR, true, -1, true, 0, 0, false},
-    {31, 20, 16, TGL_ROW_MAJOR, true, 0, false, 0, 3, false},
-    {31, 20, 16, TGL_ROW_MAJOR, true, 2, true, 0, 3, false},
-    {20, 33, 16, TGL_COL_MAJOR, true, 2, false, 0, 0, false},
-    {48, 20, 16, TGL_ROW_MAJOR, false, 0, false, 0, 0, true},
-    {24, 33, 7, TGL_ROW_MAJOR, false, 2, false, 0, 3, true},
+    {48, 20, 16, TGL_ROW_MAJOR, false, 0, false, 0, 0, false, 0},
+    {48, 20, 16, TGL_ROW_MAJOR, false, 0, true, 0, 3, false, 0},
+    {48, 20, 13, TGL_ROW_MAJOR, false, 2, true, 0, 0, false, 0},
+    {12, 7, 2, TGL_ROW_MAJOR, false, -1, false, 0, 3, false, 0},
+    {31, 20, 16, TGL_ROW_MAJOR, true, 0, true, 0, 0, false, 0},
+    {31, 20, 13, TGL_ROW_MAJOR, true, -1, true, 0, 0, false, 0},
+    {31, 20, 16, TGL_ROW_MAJOR, true, 0, false, 0, 3, false, 0},
+    {31, 20, 16, TGL_ROW_MAJOR, true, 2, true, 0, 3, false, 0},
+    {20, 33, 16, TGL_COL_MAJOR, true, 2, false, 0, 0, false, 0},
+    {48, 20, 16, TGL_ROW_MAJOR, false, 0, false, 0, 0, true, 0},
+    {24, 33, 7, TGL_ROW_MAJOR, false, 2, false, 0, 3, true, 0},
 };
 
 static float small(int64_t i, int64_t salt)
@@ -254,6 +256,7 @@ static void lay_out(const rank_state *s, const ring_case *c, tgl_dist_layout *a,
         tgl_dist_rows(result, size, c->m, c->n, s->ranks);
     else
         tgl_dist_columns(result, size, c->m, c->n, s->ranks);
+    if (c->block > 0) result->block_rows = c->block;
 }
 
 static bool run_ring_case(rank_state *s, const ring_case *c)
@@ -355,8 +358,14 @@ static void collectives(void **state)
 
 static void run_uneven(rank_state *s)
 {
-    static const ring_case uneven = {31, 20, 16, TGL_ROW_MAJOR, false, 0, true, 0, 0, false};
-    s->ok = run_ring_case(s, &uneven);
+    static const ring_case uneven[] = {
+        {.m = 31, .n = 20, .k = 16, .order = TGL_ROW_MAJOR, .has_bias = true},
+        {.m = 32, .n = 20, .k = 16, .order = TGL_ROW_MAJOR, .has_bias = true, .block = 20},
+        {.m = 32, .n = 20, .k = 16, .order = TGL_ROW_MAJOR, .block = 32},
+    };
+    s->ok = true;
+    for (size_t i = 0; i < sizeof uneven / sizeof uneven[0] && s->ok; i++)
+        s->ok = run_ring_case(s, &uneven[i]);
 }
 
 /* Shards of different sizes: messages, whatever the planner prefers. */
