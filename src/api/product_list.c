@@ -52,6 +52,7 @@ static const void *element_at(const void *array, int64_t i)
 
 static bool has_prepared(const tgl_operands *o)
 {
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression): the size of a pointer is meant */
     return o->size >= TGL_SIZE_UP_TO(tgl_operands, prepared_b) &&
            (o->prepared_a != NULL || o->prepared_b != NULL);
 }

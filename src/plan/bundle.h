@@ -29,7 +29,7 @@ uint64_t tgl_bundle_class(const tgl_shape *shape, const tgl_run *run);
 struct tgl_bundle_member tgl_bundle_member_of(const tgl_shape *shape, const tgl_run *run);
 
 /* The shape for which the kernel of a bundle is planned. shape, run: any product of the bundle. */
-tgl_shape tgl_bundle_shape(const tgl_shape *shape, const tgl_run *run,
+tgl_shape tgl_bundle_shape(const tgl_shape *of, const tgl_run *run,
                            const struct tgl_bundle_table *bundle);
 
 /* Numbers the tiles of all products: sets first_tile and `tiles`. bm, bn: size of a tile. */

@@ -21,7 +21,7 @@ static uintptr_t base_of(const tgl_sim_region *x, int64_t index)
     return x->base + (uintptr_t)(index * x->stride_bytes);
 }
 
-static uintptr_t distance_to(const tgl_sim_region *x, uintptr_t address);
+static uintptr_t distance_to(const tgl_sim_region *region, uintptr_t address);
 
 const tgl_sim_region *tgl_region_member(const tgl_sim_region *x, uintptr_t address)
 {

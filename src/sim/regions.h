@@ -57,8 +57,8 @@ bool tgl_region_spans(const tgl_sim_region *x, uintptr_t address, unsigned bytes
 
 /* The position of an address in its region. *index: number of the matrix in the batch. *row, *col:
  * position in the whole matrix, not in the partition. */
-void tgl_region_locate(const tgl_sim_region *x, uintptr_t address, int64_t *index, int64_t *row,
-                       int64_t *col);
+void tgl_region_locate(const tgl_sim_region *region, uintptr_t address, int64_t *index,
+                       int64_t *row, int64_t *col);
 
 /* Describes an address, as "row 3, column 64 of A, which is 32 x 64" or relative to the nearest of
  * `count` regions. *is_inside: whether the address is within the extent of a region. Returns false
