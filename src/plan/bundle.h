@@ -28,7 +28,7 @@ uint64_t tgl_bundle_class(const tgl_shape *shape, const tgl_run *run);
 /* The entry of the product in a table, without first_tile. */
 struct tgl_bundle_member tgl_bundle_member_of(const tgl_shape *shape, const tgl_run *run);
 
-/* The shape for which the kernel of a bundle is planned. shape, run: any product of the bundle. */
+/* The shape for which the kernel of a bundle is planned. of, run: any product of the bundle. */
 tgl_shape tgl_bundle_shape(const tgl_shape *of, const tgl_run *run,
                            const struct tgl_bundle_table *bundle);
 
