@@ -16,14 +16,12 @@ and D at the rate at which a sum reads memory; both are measured in the same run
 """
 
 import argparse
-import statistics
-import sys
-from typing import Callable, Dict, List, NamedTuple, Tuple
+from typing import Dict, List, NamedTuple, Tuple
 
 import torch
 
-import results_csv
 import tegula
+from bursts import Runs, begin_table, close, compare
 
 # Name, experts, n, k, tokens.
 SHAPES = [("qwen3-30b up", 128, 1536, 2048, 65536), ("qwen3-30b down", 128, 2048, 768, 65536),
@@ -32,7 +30,6 @@ SHAPES = [("qwen3-30b up", 128, 1536, 2048, 65536), ("qwen3-30b down", 128, 2048
 BYTES_PER_S = 3.0e12
 BLOCK = 128  # TGL_SCALING_BLOCK
 E4M3 = torch.float8_e4m3fn
-Runs = Dict[str, Callable[[], object]]
 
 
 def sizes_of(kind: str, groups: int, tokens: int) -> torch.Tensor:
@@ -44,30 +41,6 @@ def sizes_of(kind: str, groups: int, tokens: int) -> torch.Tensor:
         shares = shares[torch.randperm(groups, generator=torch.Generator().manual_seed(1))]
     ends = torch.round(torch.cumsum(shares / shares.sum(), 0) * tokens).to(torch.int32)
     return ends.diff(prepend=torch.zeros(1, dtype=torch.int32)).to(torch.int32)
-
-
-def burst(run: Callable[[], object], seconds: float) -> float:
-    """Seconds of a run, in a burst of about this time."""
-    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    count = 2
-    while True:
-        begin.record()
-        for _ in range(count):
-            run()
-        end.record()
-        end.synchronize()
-        taken = begin.elapsed_time(end) * 1e-3
-        if taken >= 0.7 * seconds:
-            return taken / count
-        count = max(count + 1, int(count * seconds / max(taken, 1e-6)))
-
-
-def compare(runs: Runs, seconds: float) -> Dict[str, float]:
-    times: Dict[str, List[float]] = {name: [] for name in runs}
-    for _ in range(3):
-        for name, run in runs.items():
-            times[name].append(burst(run, seconds))
-    return {name: statistics.median(found) for name, found in times.items()}
 
 
 def check_rows(a: torch.Tensor, b: torch.Tensor, sizes: torch.Tensor, d: torch.Tensor) -> None:
@@ -86,12 +59,6 @@ def check_depth(a: torch.Tensor, b: torch.Tensor, sizes: torch.Tensor, d: torch.
         if group < 4 or size == 0:
             close(d[group], a[:, part].float() @ b[part].float())
         first += size
-
-
-def close(found: torch.Tensor, expected: torch.Tensor) -> None:
-    error = (found.float() - expected).abs().max().item()
-    if not error <= 0.02 * max(1.0, expected.abs().max().item()):
-        raise SystemExit(f"wrong result: error {error}")
 
 
 def dense_rate(seconds: float) -> float:
@@ -262,13 +229,8 @@ def main() -> None:
     random_cases(8)
     dense = (dense_fp8_rate if is_fp8 else dense_rate)(options.burst)
     bytes_per_s = read_rate(options.burst) if is_fp8 else BYTES_PER_S
-    out = open(options.csv, "w", encoding="utf-8") if options.csv else sys.stdout
-    if options.csv:
-        out.write(results_csv.origin())
-    print(f"# note: {torch.cuda.get_device_name()}, torch {torch.__version__}, CUDA {torch.version.cuda}, "
-          f"tegula {tegula.__version__}, dense {options.type} {dense * 1e-12:.0f} T/s, "
-          f"{bytes_per_s * 1e-12:.2f} TB/s", file=out)
-    print("layer,experts,n,k,tokens,along,sizes,library,us,tflops,of_roofline,vs_torch", file=out)
+    out = begin_table(options.csv, f", dense {options.type} {dense * 1e-12:.0f} T/s, {bytes_per_s * 1e-12:.2f} TB/s",
+                      "layer,experts,n,k,tokens,along,sizes,library,us,tflops,of_roofline,vs_torch")
     for along in ["rows"] if is_fp8 else options.along.split(","):
         for index in options.shapes.split(","):
             for kind in "even", "zipf":

@@ -19,9 +19,8 @@ from typing import Callable, Dict, List, Tuple
 
 import torch
 
-import results_csv
 import tegula
-from grouped import compare
+from bursts import begin_table, compare
 from tegula._library import Operands, Problem, TYPES, check, lib
 
 Sizes = List[Tuple[int, int, int]]
@@ -177,12 +176,7 @@ def main() -> None:
     parser.add_argument("--lists", help="names of the lists; else all")
     options = parser.parse_args()
     torch.backends.cuda.matmul.allow_tf32 = False
-    out = open(options.csv, "w", encoding="utf-8") if options.csv else sys.stdout
-    if options.csv:
-        out.write(results_csv.origin())
-    print(f"# note: {torch.cuda.get_device_name()}, torch {torch.__version__}, CUDA {torch.version.cuda}, "
-          f"tegula {tegula.__version__}", file=out)
-    print("list,type,count,library,us,graph_us,graph_tflops,vs_cublas,graph_vs_cublas", file=out)
+    out = begin_table(options.csv, "", "list,type,count,library,us,graph_us,graph_tflops,vs_cublas,graph_vs_cublas")
     for name, dtype, sizes in LISTS:
         if options.lists is None or name in options.lists.split(","):
             for line in measure(name, dtype, sizes, options.burst):

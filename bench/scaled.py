@@ -16,9 +16,8 @@ from typing import Callable, Dict, List, Tuple
 
 import torch
 
-import results_csv
 import tegula
-from grouped import close, compare
+from bursts import begin_table, close, compare
 
 SQUARES = [(side, side, side) for side in (2048, 4096, 8192, 16384)]
 LAYERS = [(rows, n, k) for rows in (1, 16, 64, 256, 1024, 4096)
@@ -120,12 +119,8 @@ def main() -> None:
     parser.add_argument("--burst", type=float, default=0.02, help="seconds of a burst")
     parser.add_argument("--kinds", nargs="+", default=list(KINDS), choices=KINDS)
     options = parser.parse_args()
-    out = open(options.csv, "w", encoding="utf-8") if options.csv else sys.stdout
-    if options.csv:
-        out.write(results_csv.origin())
-    print(f"# note: {torch.cuda.get_device_name()}, torch {torch.__version__}, CUDA {torch.version.cuda}, "
-          f"tegula {tegula.__version__}; e4m3 with results of bf16, i8 with results of i32", file=out)
-    print("factors,m,n,k,library,us,tflops,vs_torch,best_peer", file=out)
+    out = begin_table(options.csv, "; e4m3 with results of bf16, i8 with results of i32",
+                      "factors,m,n,k,library,us,tflops,vs_torch,best_peer")
     for shape in SQUARES + LAYERS:
         for line in lines_of(shape, options.kinds, options.burst):
             print(line, file=out, flush=True)
