@@ -328,24 +328,9 @@ static __device__ __forceinline__ void mma_place_tile(const struct tgl_gemm_args
 
 /* __launch_bounds__ with a minimum of one block per SM lets ptxas use all registers; without a
  * minimum ptxas spills. */
-#if GROUPED || BUNDLE
-#define PARAMETER given /* the block changes a copy of it, args */
-#else
-#define PARAMETER args
-#endif
-#if BUNDLE
-#define FIRST_TILE tile_of_member
-#else
-#define FIRST_TILE (int)blockIdx.x
-#endif
-__global__ void __launch_bounds__(THREADS, 1) gemm_mma(GEMM_PARAMETERS PARAMETER)
+__global__ void __launch_bounds__(THREADS, 1) gemm_mma(GEMM_PARAMETERS)
 {
-#if GROUPED
-    struct tgl_gemm_args args = given;
-#elif BUNDLE
-    int tile_of_member = (int)blockIdx.x;
-    struct tgl_gemm_args args = args_of_member(&given, &tile_of_member);
-#endif
+    GEMM_ARGUMENTS;
     DYNAMIC_SHARED(char, shared, SHARED_BYTES);
     wait_for_earlier_launches();
     if (args.overlaps) let_later_launches_start();

@@ -77,24 +77,9 @@ static __device__ __forceinline__ void simt_place_tile(const struct tgl_gemm_arg
     *col = tile_n * BN;
 }
 
-#if GROUPED || BUNDLE
-#define PARAMETER given /* the block changes a copy of it, args */
-#else
-#define PARAMETER args
-#endif
-#if BUNDLE
-#define FIRST_TILE tile_of_member
-#else
-#define FIRST_TILE (int)blockIdx.x
-#endif
-__global__ void __launch_bounds__(THREADS, MIN_BLOCKS) sgemm_simt(GEMM_PARAMETERS PARAMETER)
+__global__ void __launch_bounds__(THREADS, MIN_BLOCKS) sgemm_simt(GEMM_PARAMETERS)
 {
-#if GROUPED
-    struct tgl_gemm_args args = given;
-#elif BUNDLE
-    int tile_of_member = (int)blockIdx.x;
-    struct tgl_gemm_args args = args_of_member(&given, &tile_of_member);
-#endif
+    GEMM_ARGUMENTS;
     DYNAMIC_SHARED(struct stage, stages, SLICES * STAGES_HELD);
     wait_for_earlier_launches();
     if (args.overlaps) let_later_launches_start();

@@ -3,10 +3,16 @@
  * Bundles (lib/bundle_table.h) in kernels whose blocks compute one tile each. With BUNDLE the grid
  * has the tiles of all products, one product after the other. A block finds its product in the
  * table and computes a tile of it as in a launch of this product alone.
+ *
+ *   GEMM_PARAMETERS  the parameter of the kernel
+ *   GEMM_ARGUMENTS   at the begin of the kernel: declares args, the arguments of the block's
+ * product, if it is not the parameter itself. With GROUPED the block changes this copy FIRST_TILE
+ * the number of the block's tile in its product
  */
 #ifndef TGL_BUNDLE_TILES_H
 #define TGL_BUNDLE_TILES_H
 
+#include "lib/element.h"
 #include "lib/gemm_args.h"
 
 #ifndef BUNDLE
@@ -16,9 +22,9 @@
 #if BUNDLE
 #include "lib/bundle_table.h"
 
-/* The kernel's parameters. __grid_constant__: the compiler need not copy the table to local memory,
- * although its index is a variable. */
-#define GEMM_PARAMETERS const __grid_constant__ struct tgl_bundle_args
+/* __grid_constant__: the compiler need not copy the table to local memory, although its index is a
+ * variable. */
+#define GEMM_PARAMETERS const __grid_constant__ struct tgl_bundle_args given
 
 /* The arguments of the product to which tile number *tile of the launch belongs. *tile := its
  * number in the product. */
@@ -49,8 +55,21 @@ args_of_member(const struct tgl_bundle_args *given, int *tile)
     *tile -= members[low].first_tile;
     return args;
 }
+
+#define GEMM_ARGUMENTS                                                                             \
+    int tile_of_member = (int)blockIdx.x;                                                          \
+    struct tgl_gemm_args args = args_of_member(&given, &tile_of_member)
+#define FIRST_TILE tile_of_member
+
 #else
-#define GEMM_PARAMETERS const struct tgl_gemm_args
+#define FIRST_TILE (int)blockIdx.x
+#if GROUPED
+#define GEMM_PARAMETERS const struct tgl_gemm_args given
+#define GEMM_ARGUMENTS  struct tgl_gemm_args args = given
+#else
+#define GEMM_PARAMETERS const struct tgl_gemm_args args
+#define GEMM_ARGUMENTS  (void)0
+#endif
 #endif
 
 #endif
