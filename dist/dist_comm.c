@@ -50,6 +50,8 @@ static const char *transport_error(const tgl_dist_transport *t)
     if (t->gather == NULL || t->begin == NULL || t->wait == NULL || t->close == NULL)
         return "the transport lacks a function";
     if ((t->allocate == NULL) != (t->release == NULL)) return "allocate() or release() is missing";
+    if (t->collect != NULL && (t->copy == NULL || t->add == NULL))
+        return "a transport with collect() needs copy() and add()";
     return NULL;
 }
 

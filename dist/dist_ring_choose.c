@@ -8,7 +8,6 @@
 #include "dist_error.h"
 
 #include <math.h>
-#include <string.h>
 
 int dist_ring_axis(const dist_task *task)
 {
@@ -172,7 +171,9 @@ static void consider_ring(const dist_task *task, const tgl_dist_machine *machine
     static const int kinds[] = {RING_COLLECTIVE, 0, 1, 2, 4, RING_CHUNKS_MOST};
     /* Panels of this division need additional kernels for copies and additions. dist_cost() assumes
      * that products hide their time, and predicts too little: they are no choice. */
-    const bool is_same = strcmp(choice->stays, "AB") == 0;
+    const dist_volumes chosen = dist_volumes_of(task, &choice->division);
+    const bool is_same =
+        chosen.stays[OPERAND_A] && chosen.stays[OPERAND_B] && !chosen.stays[OPERAND_C];
     double best = is_same ? HUGE_VAL : choice->figures.seconds;
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         const double seconds = ring_seconds(task, machine, axis, kinds[i]);

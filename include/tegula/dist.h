@@ -154,7 +154,7 @@ typedef struct tgl_dist_transport {
 
     /* Enqueues a collective operation of device memory in `stream`. The order of the additions
      * depends only on the ranks, the type and the count. All-gather: `from` may be this rank's part
-     * of `to`. NULL: there are no such operations. */
+     * of `to`. NULL: there are no such operations. Else copy() and add() must be there, too. */
     tgl_status (*collect)(void *state, tgl_dist_collective operation, tgl_type type,
                           const void *from, void *to, size_t count);
 
@@ -270,8 +270,9 @@ TGL_API void tgl_dist_plan_destroy(tgl_dist_plan *plan);
 
 /* Runs the plan: A, B and C are the rank's parts, NULL where they have no element. bias: as the
  * epilogue says, else NULL. BLAS semantics as in tgl_gemm(): alpha == 0 reads neither A nor B,
- * beta == 0 does not read C. Collective. Host memory: complete when the call returns. Device
- * memory: enqueued in the stream of the communicator. Returns TGL_OK; TGL_BAD_A; TGL_BAD_B;
+ * beta == 0 does not read C. If every rank has all of C, the copies are the same before the run: a
+ * plan may read beta*C of one rank only. Collective. Host memory: complete when the call returns.
+ * Device memory: enqueued in the stream of the communicator. Returns TGL_OK; TGL_BAD_A; TGL_BAD_B;
  * TGL_BAD_C; TGL_BAD_BIAS; TGL_BAD_SCALAR; TGL_BAD_ARGUMENT (the ranks run different plans);
  * TGL_COMMUNICATION; what tgl_plan_run_operands() returns. C is unchanged after a TGL_BAD_*. */
 TGL_API tgl_status tgl_dist_plan_run(tgl_dist_plan *plan, double alpha, const void *A,

@@ -468,12 +468,90 @@ static void lost_rank(void **state)
         assert_int_equal(results[rank], rank == ODD ? TGL_OK : TGL_COMMUNICATION);
 }
 
+/* ---- Transports ------------------------------------------------------------------------------ */
+
+static int closed;
+
+static tgl_status no_gather(void *state, const void *mine, void *all, size_t bytes)
+{
+    (void)state, (void)mine, (void)all, (void)bytes;
+    return TGL_COMMUNICATION;
+}
+
+static tgl_status no_begin(void *state, const tgl_dist_message *of, int count, void **group)
+{
+    (void)state, (void)of, (void)count, (void)group;
+    return TGL_COMMUNICATION;
+}
+
+static tgl_status no_wait(void *state, void *group)
+{
+    (void)state, (void)group;
+    return TGL_COMMUNICATION;
+}
+
+static tgl_status no_collect(void *state, tgl_dist_collective operation, tgl_type type,
+                             const void *from, void *to, size_t count)
+{
+    (void)state, (void)operation, (void)type, (void)from, (void)to, (void)count;
+    return TGL_COMMUNICATION;
+}
+
+static void no_release(void *state, void *memory)
+{
+    (void)state, (void)memory;
+}
+
+static void count_close(void *state)
+{
+    (void)state;
+    closed++;
+}
+
+static void transports_are_checked(void **state)
+{
+    (void)state;
+    const tgl_dist_transport complete = {.size = sizeof complete,
+                                         .name = "none",
+                                         .ranks = 2,
+                                         .gather = no_gather,
+                                         .begin = no_begin,
+                                         .wait = no_wait,
+                                         .close = count_close};
+    tgl_dist_transport wrong[] = {complete, complete, complete, complete, complete};
+    static const char *const parts[] = {"size", "rank", "lacks", "allocate()", "collect()"};
+    wrong[0].size = 8;
+    wrong[1].rank = 2;
+    wrong[2].wait = NULL;
+    wrong[3].release = no_release;
+    wrong[4].collect = no_collect;
+    tgl_device *dev;
+    tgl_dist *dist;
+    assert_int_equal(tgl_device_open("cpu", NULL, &dev), TGL_OK);
+    for (int i = 0; i < 5; i++) {
+        char text[200];
+        closed = 0;
+        assert_int_equal(tgl_dist_open(&wrong[i], dev, NULL, &dist), TGL_BAD_ARGUMENT);
+        tgl_dist_last_error(text, sizeof text);
+        assert_non_null(strstr(text, parts[i]));
+        assert_null(dist);
+        assert_int_equal(closed, 1);
+    }
+    assert_int_equal(tgl_dist_open(&complete, dev, NULL, &dist), TGL_OK);
+    tgl_dist_close(dist);
+    tgl_device_close(dev);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(same_status),     cmocka_unit_test(conjugates),
-        cmocka_unit_test(different_calls), cmocka_unit_test(shorter_panels),
-        cmocka_unit_test(whole_numbers),   cmocka_unit_test(no_malloc),
-        cmocka_unit_test(lost_rank),       cmocka_unit_test(other_headers)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(same_status),
+                                       cmocka_unit_test(conjugates),
+                                       cmocka_unit_test(different_calls),
+                                       cmocka_unit_test(shorter_panels),
+                                       cmocka_unit_test(whole_numbers),
+                                       cmocka_unit_test(no_malloc),
+                                       cmocka_unit_test(lost_rank),
+                                       cmocka_unit_test(other_headers),
+                                       cmocka_unit_test(transports_are_checked)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
