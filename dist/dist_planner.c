@@ -124,7 +124,7 @@ static void consider_panel(search *s, dist_division *division, const dist_volume
     if (panel < 1) panel = 1;
     division->panel = panel;
     division->panels = length > 0 ? (length - 1) / panel + 1 : 1;
-    /* a single panel would take as much memory as before, along whichever axis */
+    /* a single panel takes the memory of the whole operands, which is over the limit */
     if (s->limits->panel_max > 0 && division->panels == 1) return;
     consider(s, division, v);
 }

@@ -45,9 +45,9 @@ static bool has_equal_shards(const dist_task *task)
     return rows->block * rows->parts == rows->size;
 }
 
-/* Whether one collective operation can add up the ranks' products: every shard
- * has the same number of complete rows, there is no activation, rank 0 can add the bias, and the
- * transport adds the type of C. */
+/* Whether one collective operation can add up the ranks' products: every shard has the same number
+ * of complete rows, there is no activation, rank 0 can add the bias, and the transport adds the
+ * type of C. */
 static bool can_reduce(const dist_task *task, const tgl_dist_machine *machine)
 {
     const tgl_epilogue *e = &task->epilogue;

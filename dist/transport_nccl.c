@@ -105,7 +105,7 @@ tgl_status nccl_settle(nccl_transport *t, ncclResult_t result)
                                             : t->nccl.ncclGetErrorString(result));
 }
 
-/* The error that NCCL has found in the communicators since; ncclSuccess: none. */
+/* The error that NCCL reports for the communicators; ncclSuccess: none. */
 static ncclResult_t nccl_error(nccl_transport *t)
 {
     ncclComm_t const comms[] = {t->comm, t->collecting};

@@ -14,13 +14,12 @@ static const char tgl_no_splits_of_bundles[] = "tiles of bundles are not split o
  * size by that of a bundle, whose width each run determines. Does nothing for other products. */
 static inline void tgl_bundle_set_grid(const tgl_shape *s, tgl_gemm_step *step)
 {
-    enum { RASTER = 8 };
     if (!s->is_bundle) return;
     step->blocks = step->tiles *= s->batch;
     step->batch_step = (int)s->batch;
     step->loops_over_batch = true;           /* the batch is not in gridDim.z */
     step->args.tiles_whole = TGL_GRID_X_MAX; /* all tiles are whole */
-    step->args.raster = RASTER;
+    step->args.raster = TGL_RASTER;
 }
 
 #endif

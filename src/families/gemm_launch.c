@@ -13,11 +13,10 @@
 const char *tgl_gemm_cut_tiles(const tgl_shape *s, int bm, int bn, bool is_split,
                                tgl_gemm_step *step)
 {
-    enum { RASTER = 8 };
     const int64_t rows = tgl_ceil_div(s->m, bm);
     step->batch_step = (int)tgl_min64(s->batch, TGL_GRID_YZ_MAX);
     step->tiles = rows * tgl_ceil_div(s->n, bn);
-    step->args.raster = (int)tgl_min64(rows, RASTER);
+    step->args.raster = (int)tgl_min64(rows, TGL_RASTER);
     if (step->tiles > (is_split ? TGL_GRID_X_MAX / TGL_SPLITS_MAX : TGL_GRID_X_MAX))
         return tgl_grid_too_large;
     /* The kernel numbers the split tiles of all problems of a launch in an int. */

@@ -9,6 +9,10 @@
 #include "../../kernels/lib/gemm_args.h"
 #include "plan/family.h"
 
+/* Rows of tiles in a band (args.raster), if the family chooses no other number: rung 24 of
+ * docs/ladder.md measures it. */
+enum { TGL_RASTER = 8 };
+
 /* The step that computes a partition of D. The family sets the members. Members that it leaves out
  * are 0.
  *

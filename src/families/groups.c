@@ -31,7 +31,6 @@ int64_t tgl_group_spans_max(const tgl_shape *s, int tile)
 
 const char *tgl_groups_set_grid(const tgl_shape *s, int bm, int bn, tgl_gemm_step *step)
 {
-    enum { RASTER = 8 };
     step->group_tile = bm;
     if (!tgl_has_groups_of_rows(s)) return NULL;
     const double tiles = (double)tgl_group_spans_max(s, bm) * (double)tgl_ceil_div(s->n, bn);
@@ -40,7 +39,7 @@ const char *tgl_groups_set_grid(const tgl_shape *s, int bm, int bn, tgl_gemm_ste
     step->batch_step = (int)s->batch;
     step->loops_over_batch = true; /* tiles of all groups are in gridDim.x */
     step->args.tiles_whole = (int)step->tiles;
-    step->args.raster = RASTER;
+    step->args.raster = TGL_RASTER;
     return NULL;
 }
 
