@@ -4,10 +4,9 @@
  * has the tiles of all products, one product after the other. A block finds its product in the
  * table and computes a tile of it as in a launch of this product alone.
  *
- *   GEMM_PARAMETERS  the parameter of the kernel
- *   GEMM_ARGUMENTS   at the begin of the kernel: declares args, the arguments of the block's
- * product, if it is not the parameter itself. With GROUPED the block changes this copy FIRST_TILE
- * the number of the block's tile in its product
+ * GEMM_PARAMETERS is the parameter of the kernel. GEMM_ARGUMENTS stands at the begin of the kernel.
+ * It declares args, the arguments of the block's product, unless this is the parameter itself; with
+ * GROUPED the block changes args. FIRST_TILE is the number of the block's tile in its product.
  */
 #ifndef TGL_BUNDLE_TILES_H
 #define TGL_BUNDLE_TILES_H
