@@ -13,8 +13,8 @@ static const double PROMOTED = 4 * 34 * 0x1p-13, IN_FP32 = 1024 * 0x1p-24;
 
 static bool takes_all;
 
-/* chosen: the case without the argument "all"; -1: none. is_for_blocks: a tile that has no
- * registers for factors of the columns of its right operand. */
+/* chosen: the case of a run without arguments; -1: none. With them, a part of all. is_for_blocks: a
+ * tile that has no registers for factors of the columns of its right operand. */
 static const struct row {
     const char *kernel;
     int chosen;
@@ -52,7 +52,7 @@ static void every_kind(void **state)
     for (size_t i = 0; i < COUNT_OF(rows); i++)
         for (unsigned j = 0; j < 2 * BLOCK_SCALE_KINDS; j++, number++) {
             const struct row *r = &rows[i];
-            if (!takes_all && r->chosen != (int)j) continue;
+            if (takes_all ? !sweep_has((int)number) : r->chosen != (int)j) continue;
             const bool is_mma = strncmp(r->kernel, "mma", 3) == 0;
             const scaled_case c =
                 block_scale_case(number, sizes[j % 2], r->kernel, is_mma ? IN_FP32 : PROMOTED);
@@ -68,6 +68,7 @@ static void planned(void **state)
 {
     static const int64_t sizes[][3] = {{1, 260, 140}, {140, 3, 500}, {33, 65, 1}, {5, 7, 0}};
     for (unsigned i = 0; i < (takes_all ? 2 * COUNT_OF(sizes) : 1); i++) {
+        if (!sweep_has((int)i)) continue;
         scaled_case c = block_scale_case(i, sizes[i % COUNT_OF(sizes)], NULL, PROMOTED);
         c.problem.batch = 2;
         c.problem.stride_a = c.problem.lda * 512;
@@ -82,7 +83,7 @@ static void special_factors(void **state)
     static const char *const some[] = {"wgmma_64x32:exchanged=1", "mma_16x64x256_s2", "wgmma_64x64",
                                        "mma_64x64x128"};
     for (size_t i = 0; i < (takes_all ? COUNT_OF(some) : 2); i++)
-        check_special_factors(*state, some[i]);
+        if (sweep_has((int)i)) check_special_factors(*state, some[i]);
 }
 
 /* A tile of 192 columns that begins at column 80, and so has columns of three blocks. */
@@ -113,7 +114,8 @@ static void fast(void **state)
 
 int main(int argc, char **argv)
 {
-    takes_all = argc > 1 && strcmp(argv[1], "all") == 0;
+    takes_all = argc > 1;
+    sweep_arguments(argc, argv);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_kind),      cmocka_unit_test(planned),
         cmocka_unit_test(special_factors), cmocka_unit_test(three_blocks),

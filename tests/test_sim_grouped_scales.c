@@ -17,7 +17,7 @@ static double error_of(const char *kernel)
     return kernel != NULL && strncmp(kernel, "mma", 3) == 0 ? IN_FP32 : PROMOTED;
 }
 
-/* chosen: the pairs of factors without the argument "all", as bits. */
+/* chosen: the pairs of factors of a run without arguments, as bits. With them, a part of all. */
 static const struct row {
     const char *kernel;
     unsigned chosen;
@@ -47,7 +47,7 @@ static void every_kernel(void **state)
             const struct row *r = &rows[i];
             const int pair = j % SCALE_PAIRS;
             const bool is_chosen = (r->chosen >> pair & 1) != 0 && j < SCALE_PAIRS;
-            if (!takes_all && !is_chosen) continue;
+            if (takes_all ? !sweep_has((int)number) : !is_chosen) continue;
             group_list list = {.grouping = (i + (size_t)j + (size_t)pair) % 3 == 2 ||
                                                    !scale_pair_is_of(pair, TGL_GROUPED_ROWS)
                                                ? TGL_GROUPED_MASKED
@@ -117,7 +117,8 @@ static void integers(void **state)
 
 int main(int argc, char **argv)
 {
-    takes_all = argc > 1 && strcmp(argv[1], "all") == 0;
+    takes_all = argc > 1;
+    sweep_arguments(argc, argv);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_kernel),
         cmocka_unit_test(adversarial_sizes),
