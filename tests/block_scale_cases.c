@@ -8,7 +8,8 @@
 #define E4M3 TGL_F8_E4M3
 #define E5M2 TGL_F8_E5M2
 
-bool block_scale_has_lines(unsigned number, bool of_b)
+/* Whether a case has factors of lines of A, or with of_b of B. */
+static bool block_scale_has_lines(unsigned number, bool of_b)
 {
     static const bool lines[BLOCK_SCALE_KINDS][2] = {
         {true, false}, {true, true}, {false, true}, {false, false}};

@@ -15,9 +15,6 @@ enum { BLOCK_SCALE_KINDS = 4 };
 scaled_case block_scale_case(unsigned number, const int64_t size[3], const char *kernel,
                              double error);
 
-/* Whether 1x128 factors are those of A and of B in this case. */
-bool block_scale_has_lines(unsigned number, bool of_b);
-
 /* Factors of 0, Inf and NaN act on their rows, columns and blocks of k only. */
 void check_special_factors(tgl_device *dev, const char *kernel);
 

@@ -220,7 +220,7 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
         tma_prefetch_map(&a_map);
         tma_prefetch_map(&b_map);
     }
-    if (threadIdx.x == 0) make_ring(&shared->ring, SLICE_WARPS);
+    if (threadIdx.x == 0) make_ring(&shared->ring, 1, SLICE_WARPS);
     __syncthreads();
     wait_for_earlier_launches();
     if (args.overlaps) let_later_launches_start();

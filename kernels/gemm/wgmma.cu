@@ -8,27 +8,24 @@
  * EXCHANGED left is op(B)^T, right is op(A)^T, and the tile is one of D^T. The 64 rows of a wgmma
  * then lie along n, which suits products with few rows.
  *
- *   producer      One warp, or one warpgroup if there are several consumers, because setmaxnreg
- *                 changes the registers of a whole warpgroup. A single thread of it fills a ring of
- *                 STAGES stages by TMA. A stage is BM x BK of left and BN x BK of right. BK is 128
- *                 bytes. Elements outside the matrices arrive as zeros, which TMA writes slowly.
- *                 The last tiles of an edge therefore begin earlier, and share rows or columns with
- *                 the tiles before. If a matrix is smaller than a tile, only the lines that exist
- *                 are copied.
- *   consumers     CONSUMERS warpgroups, each with BM / CONSUMERS rows of the tile in registers. A
- *                 stage's products are one group of wgmmas, and one group stays in flight: after
- *                 issuing group s, a consumer waits for group s - 1 and releases its stage. With
- *                 the left tile in registers, it then loads the fragments of group s + 1. With
- *                 ALTERNATE each of two consumers has tiles of its own, and they multiply in turn:
- *                 one stores its tile while the other one multiplies.
- *   promotion     wgmma keeps only 13 bits of fraction in sums of 8-bit floating-point products.
- *                 With PROMOTE a wgmma sum covers one stage only, 128 of K, and the consumer adds
- *                 it to its accumulators in FP32, times the factors of the stage if A and B have
- *                 block scale factors (lib/wgmma_scales.h). Meanwhile the wgmmas of the other
- *                 consumers run.
- *   layouts       16-bit operands may be K-major or MN-major (LEFT_ALONG_K, RIGHT_ALONG_K). TF32
- *                 and 8-bit operands are K-major. A left TF32 operand may also be MN-major:
- *                 consumers then load it into registers (lib/wgmma_left.h). Operands of any other
+ *   producer      One warp, two with block scale factors, or one warpgroup if there are several
+ *                 consumers, because setmaxnreg changes the registers of a whole warpgroup. A
+ * single thread of it fills a ring of STAGES stages by TMA. A stage is BM x BK of left and BN x BK
+ * of right. BK is 128 bytes. Elements outside the matrices arrive as zeros, which TMA writes
+ * slowly. The last tiles of an edge therefore begin earlier, and share rows or columns with the
+ * tiles before. If a matrix is smaller than a tile, only the lines that exist are copied. consumers
+ * CONSUMERS warpgroups, each with BM / CONSUMERS rows of the tile in registers. A stage's products
+ * are one group of wgmmas, and one group stays in flight: after issuing group s, a consumer waits
+ * for group s - 1 and releases its stage. With the left tile in registers, it then loads the
+ * fragments of group s + 1. With ALTERNATE each of two consumers has tiles of its own, and they
+ * multiply in turn: one stores its tile while the other one multiplies. promotion     wgmma keeps
+ * only 13 bits of fraction in sums of 8-bit floating-point products. With PROMOTE a wgmma sum
+ * covers one stage only, 128 of K, and the consumer adds it to its accumulators in FP32, times the
+ * factors of the stage if A and B have block scale factors (lib/wgmma_scales.h). Meanwhile the
+ * wgmmas of the other consumers run. The warp after the producer's first warp copies the factors of
+ * each stage to shared memory. layouts       16-bit operands may be K-major or MN-major
+ * (LEFT_ALONG_K, RIGHT_ALONG_K). TF32 and 8-bit operands are K-major. A left TF32 operand may also
+ * be MN-major: consumers then load it into registers (lib/wgmma_left.h). Operands of any other
  *                 layout or alignment are first copied into one of these by gemm/repack.cu.
  *   clusters      A cluster has CLUSTER_ROWS x CLUSTER_COLUMNS neighbouring tiles. Its blocks in a
  *                 row share their left tile, and its blocks in a column share their right tile.
@@ -80,6 +77,9 @@ struct wgmma_shared {
     struct ring ring;
 #if ALTERNATE
     struct turns turns;
+#endif
+#if HAS_BLOCK_SCALES
+    struct stage_factors factors[STAGES];
 #endif
 };
 
@@ -187,6 +187,22 @@ static __device__ __forceinline__ void wgmma_produce(const struct tgl_gemm_args 
     }
 }
 
+#if HAS_BLOCK_SCALES
+/* Called by all threads of a warp: copies the block scale factors of all stages of all units of the
+ * block. */
+static __device__ __forceinline__ void wgmma_copy_factors(const struct tgl_gemm_args *args,
+                                                          struct wgmma_shared *shared, int depth)
+{
+    const int clusters = (int)gridDim.x / CLUSTER;
+    const int units = unit_count(args);
+    struct ring_place at = {0, 0};
+    for (int i = (int)blockIdx.x / CLUSTER; i < units; i += clusters) {
+        const struct unit u = find_unit_inside(args, i, depth);
+        copy_unit_factors(shared->factors, &shared->ring, &at, args, &u);
+    }
+}
+#endif
+
 /* ---- Consumers: the main loop ---------------------------------------------------------------- */
 
 /* The offset of a stage in bytes, which is equal in all lanes. With ALTERNATE the compiler can
@@ -292,6 +308,12 @@ static __device__ __forceinline__ void wgmma_multiply(accumulate_t (*acc)[ACC],
 
 #elif PROMOTE
 
+#if HAS_BLOCK_SCALES
+#define FACTORS(shared, stage) (&(shared)->factors[stage])
+#else
+#define FACTORS(shared, stage) 0
+#endif
+
 /* acc := the sums of a unit. part: the sums of one stage for 64 rows. A thread has registers for
  * only one such part, so the 64-row parts of a stage are multiplied one after the other. */
 static __device__ __forceinline__ void wgmma_multiply(accumulate_t (*acc)[ACC],
@@ -303,7 +325,8 @@ static __device__ __forceinline__ void wgmma_multiply(accumulate_t (*acc)[ACC],
     const wgmma_tile left = tile_of(shared->stages[0] + group * WM * 128, 1, BM);
     const wgmma_tile right = tile_of(shared->stages[0] + LEFT_BYTES, 1, BN);
     accumulate_t part[ACC];
-    struct stage_factors factors;
+    struct thread_factors own;
+    (void)args;
 #pragma unroll
     for (int i = 0; i < M_STEPS * ACC; i++)
         acc[i / ACC][i % ACC] = 0;
@@ -312,17 +335,19 @@ static __device__ __forceinline__ void wgmma_multiply(accumulate_t (*acc)[ACC],
         mbarrier_wait(&shared->ring.full[at->stage], at->parity);
 #pragma unroll
         for (int i = 0; i < M_STEPS; i++) {
+            load_factors(&own, FACTORS(shared, at->stage), u, group, i);
             wgmma_fence();
 #pragma unroll
             for (int k = 0; k < K_STEPS; k++)
                 wgmma(part, moved_tile(left, offset + i * M_STEP + k * K_STEP(1, BM)),
                       moved_tile(right, offset + k * K_STEP(1, BN)), k > 0);
             wgmma_commit();
-            load_factors(&factors, args, u, group, u->first + step, i);
             WGMMA_WAIT(part, 0);
             WGMMA_HOLD(part);
-            if (i == M_STEPS - 1) wgmma_release(&shared->ring, at->stage);
-            promote(acc[i], part, &factors);
+            hold_factors(&own);
+            if (!PROMOTE_READS_STAGE && i == M_STEPS - 1) wgmma_release(&shared->ring, at->stage);
+            promote(acc[i], part, &own, FACTORS(shared, at->stage), u);
+            if (PROMOTE_READS_STAGE && i == M_STEPS - 1) wgmma_release(&shared->ring, at->stage);
         }
         advance(at);
     }
@@ -481,6 +506,9 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
 #endif
         if (threadIdx.x == CONSUMER_THREADS)
             wgmma_produce(&args, &left_map, &right_map, shared, depth);
+#if HAS_BLOCK_SCALES
+        if (threadIdx.x / 32 == CONSUMER_THREADS / 32 + 1) wgmma_copy_factors(&args, shared, depth);
+#endif
 #if CLUSTER_SPLITS > 1
         __syncwarp();
         cluster_sync(); /* the barrier of add_cluster() */

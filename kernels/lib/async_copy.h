@@ -3,7 +3,8 @@
  * cp.async (sm_80 and later): asynchronous copies from global to shared memory that use no
  * registers. A thread commits the copies it has issued as a group with async_commit() and waits for
  * its older groups with ASYNC_WAIT(). Copies of other threads are visible only after a
- * __syncthreads() that follows the wait of all threads. Chips before sm_80 copy synchronously,
+ * __syncthreads() that follows the wait of all threads, or after a wait at an mbarrier
+ * (async_arrive()). Chips before sm_80 copy synchronously,
  * through registers.
  */
 #ifndef TGL_ASYNC_COPY_H
@@ -125,6 +126,20 @@ static __device__ __forceinline__ void async_commit(void)
     asm volatile("cp.async.commit_group;" ::: "memory");
 #endif
 }
+
+/* The thread arrives once at the mbarrier (lib/mbarrier.h) when all its earlier cp.async copies are
+ * complete. It does not wait. The arrival is one of those that mbarrier_init() counts. */
+#ifdef TGL_SIM
+#define async_arrive(barrier)                                                                      \
+    (tgl_sim_async_commit(), tgl_sim_async_wait(0), tgl_sim_mbarrier_arrive(barrier, 0))
+#elif __CUDA_ARCH__ >= 900
+static __device__ __forceinline__ void async_arrive(unsigned long long *barrier)
+{
+    asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(
+                     (unsigned)__cvta_generic_to_shared(barrier))
+                 : "memory");
+}
+#endif
 
 /* Waits until at most `groups_pending`, a constant, of this thread's groups are unfinished. */
 #ifdef TGL_SIM

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The ring of stages between a producer, which fills them by TMA, and the consumers. Each stage has
- * two mbarriers: `full` completes when the tiles have arrived, and `empty` when all consumers have
- * released the stage. Producer and consumers begin at place {0, 0}. The producer waits at `empty`
- * for parity ^ 1: in a new ring that is the phase before the first, which counts as complete.
+ * two mbarriers: `full` completes when the tiles, and block scale factors if there are any, have
+ * arrived, and `empty` when all consumers have released the stage. Producer and consumers begin at
+ * place {0, 0}. The producer waits at `empty` for parity ^ 1: in a new ring that is the phase
+ * before the first, which counts as complete.
  */
 #ifndef TGL_STAGE_RING_H
 #define TGL_STAGE_RING_H
@@ -32,12 +33,12 @@ static __device__ __forceinline__ void advance(struct ring_place *at)
     }
 }
 
-/* Initialises the mbarriers. releases: how many arrivals release a stage. Called by one thread.
- * Other threads may use the ring after a barrier. */
-static __device__ __forceinline__ void make_ring(struct ring *ring, int releases)
+/* Initialises the mbarriers. fills, releases: how many arrivals fill and release a stage. Called by
+ * one thread. Other threads may use the ring after a barrier. */
+static __device__ __forceinline__ void make_ring(struct ring *ring, int fills, int releases)
 {
     for (int i = 0; i < STAGES; i++) {
-        mbarrier_init(&ring->full[i], 1);
+        mbarrier_init(&ring->full[i], fills);
         mbarrier_init(&ring->empty[i], releases);
     }
     mbarrier_init_fence();

@@ -8,6 +8,7 @@
 #ifndef TGL_WGMMA_RING_H
 #define TGL_WGMMA_RING_H
 
+#include "lib/block_scales.h"
 #include "lib/cluster.h"
 #include "lib/stage_ring.h"
 #include "lib/wgmma_tiles.h"
@@ -21,9 +22,14 @@ static __device__ __forceinline__ void skip(struct ring_place *at, int steps)
     at->stage %= STAGES;
 }
 
+/* Arrivals at a stage's `full` barrier: one for TMA, and one for each thread of the warp that
+ * copies block scale factors (lib/wgmma_scales.h). */
+#define FILLS (HAS_BLOCK_SCALES ? 1 + 32 : 1)
+/* Whether threads read the stage themselves: elements or factors. */
+#define THREADS_READ (WGMMA_LEFT_IN_REGISTERS || HAS_BLOCK_SCALES)
 /* Arrivals of one consumer at a stage's `empty` barrier in one block: one per warp if threads read
  * the stage themselves, else one for the warpgroup. */
-#define RELEASES (WGMMA_LEFT_IN_REGISTERS ? 4 : 1)
+#define RELEASES (THREADS_READ ? 4 : 1)
 
 /* The number of blocks in this block's row and column of the cluster, itself included. */
 #define SHARERS (CLUSTER_ROWS + CLUSTER_COLUMNS - 1)
@@ -40,7 +46,7 @@ static __device__ __forceinline__ int sharer(int number)
 /* Initialises the mbarriers. All threads of the cluster call it before they use the ring. */
 static __device__ __forceinline__ void make_barriers(struct ring *ring)
 {
-    if (threadIdx.x == 0) make_ring(ring, (ALTERNATE ? 1 : CONSUMERS) * RELEASES * SHARERS);
+    if (threadIdx.x == 0) make_ring(ring, FILLS, (ALTERNATE ? 1 : CONSUMERS) * RELEASES * SHARERS);
 #if CLUSTER > 1
     cluster_sync();
 #else
@@ -55,7 +61,7 @@ static __device__ __forceinline__ void make_barriers(struct ring *ring)
 static __device__ __forceinline__ void wgmma_release(struct ring *ring, int stage)
 {
     const int number = (int)threadIdx.x % (128 / RELEASES);
-#if WGMMA_LEFT_IN_REGISTERS
+#if THREADS_READ
     __syncwarp();
 #endif
     if (number >= SHARERS) return;

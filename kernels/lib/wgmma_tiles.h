@@ -95,7 +95,7 @@
 #define M_STEPS          (WM / 64) /* wgmmas along a consumer's rows */
 #define ACC              (BN / 2)  /* sums of a thread in one wgmma */
 #define CONSUMER_THREADS (128 * CONSUMERS)
-#define THREADS          (CONSUMER_THREADS + (CONSUMERS > 1 ? 128 : 32))
+#define THREADS          (CONSUMER_THREADS + (CONSUMERS > 1 ? 128 : HAS_BLOCK_SCALES ? 64 : 32))
 
 /* ---- Shared memory --------------------------------------------------------------------------- */
 

@@ -90,7 +90,7 @@ double tgl_stream_rate(const tgl_chip *chip, double blocks, double in_flight);
 enum { TGL_RING_STATIC_SHARED = 1024 }; /* bytes, with the padding that aligns the stages */
 
 /* Threads of a block: the consumer warpgroups, and the producer, which is a warpgroup if there are
- * several consumers, and a warp if there is one. */
+ * several consumers, and a warp if there is one. wgmma adds a warp for block scale factors. */
 static inline int tgl_ring_threads(int consumers)
 {
     return consumers * 128 + (consumers > 1 ? 128 : 32);

@@ -175,7 +175,7 @@ static void wgmma_add_macros(const void *geometry, const tgl_shape *s, bool is_u
                                 {"STAGES", g->stages},
                                 {"CONSUMERS", t->consumers},
                                 {"ALTERNATE", t->alternates},
-                                {"TMA_STORES", g->stores_by_tma ? t->boxes : 0},
+                                {"TMA_STORES", g->stores_by_tma ? g->boxes : 0},
                                 {"D_WORD", word_of_d(s)},
                                 {"MIN_BLOCKS", t->min_blocks},
                                 {"CLUSTER_ROWS", g->cluster_rows},

@@ -187,20 +187,27 @@ typedef struct step_parts {
     double stages; /* number of stages of a block whose copies are under way */
 } step_parts;
 
-/* Cycles of a step of K to apply the scale factors of the right operand. Factors per column take
- * one more multiplication for each sum. Factors per block of 128 columns must be selected for each
- * column if the columns of a tile can lie in two blocks. Several consumers overlap this work with
- * each other's wgmmas. Estimated from the instructions of the main loop, not measured. */
+/* Whether the right operand has a scale factor for each column and each 128 elements of K. */
+static bool has_column_factors(const tgl_shape *s, const wgmma_geometry *g)
+{
+    return (g->exchanged ? s->scaling_a : s->scaling_b) == TGL_SCALING_LINE_128;
+}
+
+/* Cycles of a step of K to apply block scale factors. STEP: cycles; the others: FP32 instructions
+ * per sum. They are fitted to 12 times of 128x96, 128x128 and 256x128 on an H200. Factors per
+ * column are read from shared memory while other consumers' wgmmas read their operands there.
+ * Factors per block of 128 columns must be selected for each column if the columns of a tile can
+ * lie in two blocks (an estimate). */
 static double factor_cycles(const tgl_shape *s, const wgmma_geometry *g)
 {
     enum { FP32_A_CLOCK = 128 /* of an SM: CUDA programming guide, arithmetic instructions */ };
-    const double selected = 0.6; /* instructions per sum */
+    static const double STEP = 150, COLUMN = 4, SELECTED = 1.5;
     const wgmma_row *t = g->row;
     if (!tgl_shape_has_blocked_scales(s)) return 0;
-    const double each = wgmma_has_column_factors(s, g) ? 1
-                        : TGL_SCALE_BLOCK % t->bn != 0 ? selected
+    const double each = has_column_factors(s, g)       ? COLUMN
+                        : TGL_SCALE_BLOCK % t->bn != 0 ? SELECTED
                                                        : 0;
-    return each * t->bm * t->bn / FP32_A_CLOCK / t->consumers;
+    return STEP + each * t->bm * t->bn / FP32_A_CLOCK / t->consumers;
 }
 
 static step_parts parts_of_step(const tgl_chip *chip, const tgl_shape *s, const wgmma_geometry *g)

@@ -26,9 +26,8 @@ bool tgl_wgmma_has_room_for_left(const wgmma_row *t)
     return rows_of_consumer / 64 * (t->bn / 2 + LOADED) + OTHERS <= registers;
 }
 
-/* Registers of a consumer's thread that remain beside its sums, the sums of a stage, and the scale
- * factors of its columns. Only for kernels that add the sums of each stage in FP32
- * (wgmma_promotes()). */
+/* Registers of a consumer's thread that remain beside its sums and the sums of a stage. Only for
+ * kernels that add the sums of each stage in FP32 (wgmma_promotes()). */
 static int room_to_promote(const tgl_shape *s, const wgmma_geometry *g)
 {
     /* Registers of a single consumer, by its launch bounds. */
@@ -39,20 +38,15 @@ static int room_to_promote(const tgl_shape *s, const wgmma_geometry *g)
     const int lone = tgl_shape_has_blocked_scales(s) ? bound : t->registers;
     const int registers = t->consumers > 1 ? consumer_registers[t->consumers] : lone;
     const int sums = t->bm / t->consumers / 64 * (t->bn / 2);
-    return registers - sums - t->bn / 2 - (wgmma_has_column_factors(s, g) ? t->bn / 4 : 0);
+    return registers - sums - t->bn / 2;
 }
 
-/* Whether room_to_promote() is enough. OTHERS: the registers that must remain for
- * everything else. With factors per column NVRTC 13.0 spills if only 52 remain, and with groups if
- * only 72 do. Consumers that alternate would not overlap the
- * additions with wgmmas. */
+/* Whether room_to_promote() is enough. OTHERS: the registers that must remain for everything else.
+ * Consumers that alternate would not overlap the additions with wgmmas. */
 static bool has_room_to_promote(const tgl_shape *s, const wgmma_geometry *g)
 {
-    enum { OTHERS = 40, OTHERS_WITH_COLUMNS = 64, OTHERS_WITH_GROUPS = 80 };
-    const int others = !wgmma_has_column_factors(s, g)   ? OTHERS
-                       : s->grouping == TGL_GROUPED_NONE ? OTHERS_WITH_COLUMNS
-                                                         : OTHERS_WITH_GROUPS;
-    return !g->row->alternates && room_to_promote(s, g) >= others;
+    enum { OTHERS = 40 };
+    return !g->row->alternates && room_to_promote(s, g) >= OTHERS;
 }
 
 /* Whether TMA can read the operand as it lies in memory. The stride between lines, and between
@@ -155,18 +149,46 @@ static int results_bytes(const wgmma_geometry *g)
     const int chunk = t->bn % 32 == 0 ? 32 : 16;
     const int chunk_bytes = (g->exchanged ? chunk * 20 : 16 * (chunk + 8)) * (int)sizeof(float);
     const int box_bytes =
-        g->stores_by_tma ? t->boxes * WGMMA_BOX_ROWS * wgmma_box_columns(t) * WGMMA_RESULT_BYTES
+        g->stores_by_tma ? g->boxes * WGMMA_BOX_ROWS * wgmma_box_columns(t) * WGMMA_RESULT_BYTES
                          : 0;
     return box_bytes > 4 * chunk_bytes ? box_bytes : 4 * chunk_bytes;
 }
 
+/* Block scale factors of a tile's rows or columns in a stage: FACTORS_OF() of the kernel. */
+static int factors_of(tgl_scaling scaling, int edge)
+{
+    enum { BLOCKS_MAX = 4 }; /* as in lib/wgmma_scales.h */
+    return scaling == TGL_SCALING_LINE_128 ? edge : BLOCKS_MAX;
+}
+
+/* Bytes of the block scale factors of a stage. */
+static int factor_bytes(const tgl_shape *s, const wgmma_geometry *g)
+{
+    if (!tgl_shape_has_blocked_scales(s)) return 0;
+    const int rows = g->exchanged ? g->row->bn : g->row->bm;
+    const int columns = g->exchanged ? g->row->bm : g->row->bn;
+    return (factors_of(s->scaling_a, rows) + factors_of(s->scaling_b, columns)) *
+           (int)sizeof(float);
+}
+
 /* Bytes of struct wgmma_shared of the kernel. */
-static int wgmma_shared_bytes(const wgmma_geometry *g)
+static int wgmma_shared_bytes(const tgl_shape *s, const wgmma_geometry *g)
 {
     enum { BARRIER = 8 }; /* bytes of an mbarrier */
     const wgmma_row *t = g->row;
-    return g->stages * ((t->bm + t->bn) * WGMMA_LINE_BYTES + 2 * BARRIER) +
+    return g->stages * ((t->bm + t->bn) * WGMMA_LINE_BYTES + 2 * BARRIER + factor_bytes(s, g)) +
            t->consumers * results_bytes(g) + (t->alternates ? t->consumers * BARRIER : 0);
+}
+
+/* The boxes of results that TMA stores may leave room for fewer stages than a row has. Block scale
+ * factors take the room of boxes first. */
+static void fit_into_shared(const tgl_shape *s, int most, wgmma_geometry *g)
+{
+    while (g->stages > 1 && wgmma_shared_bytes(s, g) > most)
+        if (tgl_shape_has_blocked_scales(s) && g->stores_by_tma && g->boxes > 1)
+            g->boxes--;
+        else
+            g->stages--;
 }
 
 /* ---- Tiles and blocks ------------------------------------------------------------------------ */
@@ -290,10 +312,12 @@ static void describe_step(const tgl_chip *chip, const tgl_shape *s, wgmma_geomet
     step->symbol = "gemm_wgmma";
     step->needs = TGL_HAS_WGMMA | TGL_HAS_TMA | (cluster > 1 ? TGL_HAS_CLUSTERS : 0);
     step->threads = tgl_ring_threads(t->consumers);
+    if (t->consumers == 1 && tgl_shape_has_blocked_scales(s))
+        step->threads += 32; /* the warp that copies the factors */
     step->registers = t->registers;
     step->local_bytes = wgmma_spill_limit(s, g);
     step->static_shared = TGL_RING_STATIC_SHARED;
-    step->dynamic_shared = wgmma_shared_bytes(g);
+    step->dynamic_shared = wgmma_shared_bytes(s, g);
     step->vec_a = step->vec_b = 1;
     step->batch_step = (int)s->batch;
     step->loops_over_batch = step->is_persistent = true;
@@ -329,6 +353,7 @@ const char *tgl_wgmma_set_operands(const tgl_shape *s, const tgl_rectangle *part
     g->bk = WGMMA_LINE_BYTES / (int)tgl_type_size(s->type_a);
     g->depth = tgl_ceil_div(s->k, g->bk);
     g->stages = t->stages;
+    g->boxes = t->boxes;
     g->repack_count = 0;
     g->repacked_bytes = 0;
     if (wgmma_promotes(s) && !has_room_to_promote(s, g))
@@ -357,8 +382,7 @@ const char *tgl_wgmma_make_geometry(const tgl_chip *chip, const tgl_shape *s,
     count_blocks(chip, g);
     g->stores_by_tma = tgl_wgmma_stores_by_tma(s, g);
     const int most = chip->shared_per_block / t->min_blocks - TGL_RING_STATIC_SHARED;
-    while (g->stages > 1 && wgmma_shared_bytes(g) > most)
-        g->stages--; /* the boxes of results that TMA stores may leave room for fewer stages */
+    fit_into_shared(s, most, g);
     describe_step(chip, s, g);
     return tgl_repack_fault(g->repacks, g->repack_count);
 }

@@ -38,7 +38,8 @@ typedef struct wgmma_row {
     int bm, bn;    /* the tile that a block computes: bm of the left operand, bn of the right one */
     int consumers; /* warpgroups that multiply */
     bool alternates; /* each consumer has its own tiles: one multiplies while another stores */
-    int stages;      /* stages of bm + bn lines of 128 bytes; fewer if result boxes leave no room */
+    int stages;      /* stages of bm + bn lines of 128 bytes; fewer if result boxes or block scale
+                        factors leave no room */
     int boxes;       /* TMA_STORES: boxes of 64 rows of results in a consumer's shared memory */
     int min_blocks;  /* minimum resident blocks of an SM, which limits the registers */
     int registers;   /* per thread at launch, approximately, as compiled for sm_90a */
@@ -69,7 +70,7 @@ typedef struct wgmma_geometry {
     int cluster_blocks;                /* cluster_rows * cluster_columns */
     bool in_cluster;
     bool stores_by_tma; /* the kernel stores D by TMA (macro TMA_STORES) */
-    int stages;
+    int stages, boxes;
     int64_t k_chunk;
     int64_t tile_rows, tile_columns; /* D is tile_rows x tile_columns clusters of tiles */
     int64_t tiles, whole;            /* clusters of tiles in the batch; how many are not split */
@@ -98,12 +99,6 @@ static inline bool wgmma_promotes(const tgl_shape *s)
 {
     return tgl_type_is_f8(s->type_a) &&
            (s->compute != TGL_COMPUTE_FAST || tgl_shape_has_blocked_scales(s));
-}
-
-/* Whether the right operand has a scale factor for each column and each 128 elements of K. */
-static inline bool wgmma_has_column_factors(const tgl_shape *s, const wgmma_geometry *g)
-{
-    return (g->exchanged ? s->scaling_a : s->scaling_b) == TGL_SCALING_LINE_128;
 }
 
 /* Elements of a line of an MN-major tile: LINE() of the kernel. */

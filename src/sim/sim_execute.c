@@ -14,6 +14,9 @@
 /* Maximum static and dynamic shared memory per block, in bytes, for compute capability 9.0. In the
  * simulator, kernels declare dynamic shared memory as static (kernels/lib/dynamic_shared.h). */
 enum { SHARED_MAX = 48 * 1024, DYNAMIC_SHARED_MAX = 227 * 1024 };
+/* Maximum static shared memory of kernels that also have dynamic shared memory, in bytes: simt has
+ * 4097. More would hide launches with too little dynamic shared memory. */
+enum { STATIC_SHARED_MAX = 4097 };
 
 /* ---- Preparing ------------------------------------------------------------------------------- */
 
@@ -61,6 +64,13 @@ static tgl_status check_launch(const tgl_plan *plan, const tgl_launch *launch)
     if (module->shared_bytes > (size_t)limit)
         return tgl_fail(TGL_COMPILE, "%s declares %zu bytes of shared memory; %d is the maximum",
                         launch->kernel->name, module->shared_bytes, limit);
+    if (launch->dynamic_shared > 0 &&
+        module->shared_bytes > (size_t)launch->dynamic_shared + STATIC_SHARED_MAX)
+        return tgl_fail(TGL_COMPILE,
+                        "%s declares %zu bytes of shared memory; its launch gives %d dynamic "
+                        "bytes, and at most %d static bytes are allowed",
+                        launch->kernel->name, module->shared_bytes, launch->dynamic_shared,
+                        STATIC_SHARED_MAX);
     if (launch->threads > TGL_SIM_THREADS_MAX)
         return tgl_fail(TGL_UNSUPPORTED, "%s has blocks of %u threads; %d is the maximum",
                         launch->kernel->name, launch->threads, TGL_SIM_THREADS_MAX);
