@@ -50,6 +50,10 @@ static const struct {
 } families[] = {
     {TGL_C64, TGL_COMPUTE_IEEE, "simt_32x32x32", 37, 21, 35},
     {TGL_C64, TGL_COMPUTE_IEEE, "simt_32x32x32:splits=2", 36, 22, 64},
+    {TGL_C64, TGL_COMPUTE_IEEE, "simt_16x128x32:splits=3", 41, 83, 139},
+    {TGL_C64, TGL_COMPUTE_IEEE, "simt_128x128x16", 130, 69, 21},
+    {TGL_C64, TGL_COMPUTE_IEEE, "simt_96x128x8_s2", 100, 40, 27},
+    {TGL_C64, TGL_COMPUTE_IEEE, "simt_32x64x8_s8:splits=2", 33, 34, 200},
     {TGL_C64, TGL_COMPUTE_IEEE, "simt_32x32x32:strips=1", 64, 33, 20},
     {TGL_C64, TGL_COMPUTE_ACCURATE, "accurate_128x64", 40, 24, 140},
     {TGL_C64, TGL_COMPUTE_TF32, "wgmma_128x128", 40, 24, 36},
@@ -66,7 +70,8 @@ static const struct {
 static void layouts_of_families(void **state)
 {
     uint64_t seed = 52;
-    static const int layouts[] = {0, 6, 9, 15}; /* the transposes of A, and four times those of B */
+    /* The transposes of A, and four times those of B. */
+    static const int layouts[] = {0, 1, 6, 9, 15};
     /* Family `accurate` also computes listed elements and exact tiles from a complex B. */
     static const inputs fills[] = {UNIFORM_11, WIDE, NON_FINITE};
     for (size_t i = 0; i < COUNT_OF(families); i++)
@@ -118,26 +123,29 @@ static void batches(void **state)
 /* ---- Complex operands that a kernel reads -----------------------------------------------------
  */
 
-/* Family dmma reads complex matrices without an expansion and without bank conflicts. layout: bit
- * 0: A is transposed, bit 1: B. */
-static void check_pairs(tgl_device *dev, const char *kernel, int layout)
+/* The kernel reads complex matrices without an expansion and without bank conflicts. layout: bit 0:
+ * A is transposed, bit 1: B. */
+static void check_pairs(tgl_device *dev, tgl_type type, const char *kernel, int layout)
 {
     static double A[2 * 64 * 40], B[2 * 64 * 40], C[2 * 64 * 64];
     const tgl_plan_options options = {.size = sizeof options, .kernel = kernel};
     tgl_counters counters = {.size = sizeof counters};
-    tgl_problem p = problem_of(TGL_C128, 64, 64, 40);
+    tgl_problem p = problem_of(type, 64, 64, 40);
     tgl_plan *plan;
+    p.compute = TGL_COMPUTE_IEEE;
     p.trans_a = layout & 1 ? TGL_TRANS : TGL_NO_TRANS;
     p.trans_b = layout & 2 ? TGL_TRANS : TGL_NO_TRANS;
     p.lda = layout & 1 ? 64 : 40;
     p.ldb = layout & 2 ? 40 : 64;
     assert_status(tgl_plan_create(dev, &p, &options, &plan), TGL_OK);
-    assert_true(tgl_plan_workspace_size(plan) == sizeof C); /* a copy of C, and no B' or A' */
+    /* A copy of C, and no B' or A'. */
+    assert_true(tgl_plan_workspace_size(plan) == sizeof C / (type == TGL_C64 ? 2 : 1));
     assert_status(tgl_plan_run(plan, 1, A, B, 0, C, NULL), TGL_OK);
     assert_status(tgl_plan_counters(plan, &counters), TGL_OK);
     assert_true(counters.shared_load_wavefronts > 0);
     assert_int_equal(counters.shared_load_conflicts, 0);
     assert_int_equal(counters.shared_store_conflicts, 0);
+    assert_int_equal(counters.async_copy_conflicts, 0);
     tgl_plan_destroy(plan);
 }
 
@@ -147,7 +155,16 @@ static void dmma_reads_complex_operands(void **state)
                                           "dmma_16x128"};
     for (size_t i = 0; i < COUNT_OF(kernels); i++)
         for (int layout = 0; layout < 4; layout++)
-            check_pairs(*state, kernels[i], layout);
+            check_pairs(*state, TGL_C128, kernels[i], layout);
+}
+
+static void simt_reads_complex_operands(void **state)
+{
+    static const char *const kernels[] = {"simt_64x128x8", "simt_64x64x16",     "simt_128x128x16",
+                                          "simt_32x32x32", "simt_32x64x16_4x4", "simt_16x128x32"};
+    for (size_t i = 0; i < COUNT_OF(kernels); i++)
+        for (int layout = 0; layout < 4; layout++)
+            check_pairs(*state, TGL_C64, kernels[i], layout);
 }
 
 static void dmma_exchanges_no_complex_operands(void **state)
@@ -241,8 +258,11 @@ static void check_prepared(tgl_device *dev, tgl_compute compute, const char *ker
     assert_status(tgl_plan_create(dev, &p, &options, &plan), TGL_OK);
     assert_status(tgl_operand_prepare(plan, TGL_SIDE_A, A, NULL, &a), TGL_OK);
     assert_status(tgl_operand_prepare(plan, TGL_SIDE_B, B, NULL, &b), TGL_OK);
-    assert_true(tgl_prepared_size(b) > 0);
-    assert_true((tgl_prepared_size(a) > 0) == (trans_a || compute == TGL_COMPUTE_ACCURATE));
+    /* Kernels of IEEE arithmetic read complex matrices as they are stored. */
+    const bool is_ieee = compute == TGL_COMPUTE_IEEE;
+    assert_true((tgl_prepared_size(b) > 0) == !is_ieee);
+    assert_true((tgl_prepared_size(a) > 0) ==
+                (compute == TGL_COMPUTE_ACCURATE || (trans_a && !is_ieee)));
     for (int i = 0; i < 2; i++) {
         run_prepared(plan, A, B, i, NULL, NULL, device_scalars, C[0]);
         for (int which = 1; which < 4; which++) {
@@ -294,10 +314,10 @@ static void limits_of_workspace_hold(void **state)
 {
     const tgl_problem p = problem_of(TGL_C64, M, N, K);
     tgl_plan_options options = {.size = sizeof options, .workspace_limit = -1};
-    const size_t needed = sizeof(float) * (4 * K * N + 2 * M * N); /* of B', and of C */
+    const size_t needed = sizeof(float) * 2 * M * N; /* of a copy of C */
     tgl_plan *plan;
     assert_status(tgl_plan_create(*state, &p, &options, &plan), TGL_UNSUPPORTED);
-    assert_sentence("products of c64 need workspace: here 56064 bytes, and the limit is 0");
+    assert_sentence("products of c64 need workspace: here 3840 bytes, and the limit is 0");
     options.workspace_limit = (int64_t)needed;
     assert_status(tgl_plan_create(*state, &p, &options, &plan), TGL_OK);
     assert_true(tgl_plan_workspace_size(plan) == needed);
@@ -311,6 +331,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(layouts_of_families, setup_sim, teardown_device),
         cmocka_unit_test_setup_teardown(batches, setup_sim, teardown_device),
         cmocka_unit_test_setup_teardown(dmma_reads_complex_operands, setup_sim, teardown_device),
+        cmocka_unit_test_setup_teardown(simt_reads_complex_operands, setup_sim, teardown_device),
         cmocka_unit_test_setup_teardown(dmma_exchanges_no_complex_operands, setup_sim,
                                         teardown_device),
         cmocka_unit_test_setup_teardown(parts_err_within_the_bound, setup_sim, teardown_device),

@@ -35,6 +35,9 @@
  *   unaligned     If ldd is not a multiple of 4, tiles of D are stored line by line
  *                 (lib/simt_lines.h).
  *   batch         gridDim.z problems.
+ *   pairs         The product computes a complex one (PAIRS of lib/complex_pairs.h). B stays
+ *                 complex in shared memory and in registers: a fragment of B serves two steps along
+ *                 K, which take its parts in another order and with other signs.
  *   bundles       products of several sizes in one launch (BUNDLE): lib/bundle_tiles.h
  *
  * Grid: x = tiles_whole + splits * (tiles - tiles_whole), y = 1, z = batch; clusters of `cluster`
@@ -121,8 +124,10 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) sgemm_simt(GEMM_PARAMETER
     const element_b *B = B_OF(&args, batch);
     element_d *D = D_OF(&args, batch);
     first += SLICE * BK;
-    A += TRANS_A ? tile_row + first * args.lda : tile_row * args.lda + first;
-    B += TRANS_B ? tile_col * args.ldb + first : tile_col + first * args.ldb;
+    A += TRANS_A ? tile_row * LINE_K(A_ORDER) + first / LINE_K(A_ORDER) * args.lda
+                 : tile_row * args.lda + first;
+    B += TRANS_B ? tile_col / LINE_EDGE(B_ORDER) * args.ldb + first
+                 : tile_col + first / LINE_K(B_ORDER) * args.ldb;
 
     /* Consecutive warps, which are on different schedulers, compute warp tiles one below the other.
      * If the last columns of the tile are outside of D, all schedulers therefore have equally less

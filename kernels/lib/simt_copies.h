@@ -6,8 +6,13 @@
  * work for any alignment. Its groups of four floats are swizzled by an amount that depends on k, so
  * that the floats of one copy go to different banks.
  *
- * The parameters `edge` (BM or BN), `vec` (floats per copy) and `k_major` describe an operand. They
- * are constants, so the compiler evaluates everything that depends on them.
+ * The parameters `edge` (BM or BN), `vec` (floats per copy) and `order` (MN_MAJOR, ...) describe an
+ * operand. They are constants, so the compiler evaluates everything that depends on them.
+ *
+ * PAIRS: B lies in shared memory as [BK / 2][BN], where a row has the complex elements of one
+ * complex k: the real parts of two elements, then their imaginary parts. A lies as without PAIRS.
+ * If it is transposed, scalar copies separate the real parts from the imaginary ones, which belong
+ * to the next row.
  */
 #ifndef TGL_SIMT_COPIES_H
 #define TGL_SIMT_COPIES_H
@@ -22,14 +27,15 @@
  * 16 bytes. A line is the row of the tile in shared memory that belongs to one k. RUN: the number
  * of a thread's copies in one line. They are constant distances apart, and share one address
  * register. */
-#define BY_LINES(edge, vec, k_major)                                                               \
-    (INSIDE && !(k_major) && (vec) < 4 && (edge) % (32 * (vec)) == 0 &&                            \
+#define BY_LINES(edge, vec, order)                                                                 \
+    (INSIDE && (order) == MN_MAJOR && (vec) < 4 && (edge) % (32 * (vec)) == 0 &&                   \
      BK % (SLICE_THREADS / 32) == 0)
 #define RUN(edge, vec) ((edge) / (32 * (vec)))
 /* FEW_ADDRESSES: whether the global addresses of a thread's copies, or of its runs of copies, are
  * kept in registers, because there are at most 4. */
-#define FEW_ADDRESSES(edge, vec, k_major)                                                          \
-    (!(k_major) && COPIES(edge, vec) / (BY_LINES(edge, vec, k_major) ? RUN(edge, vec) : 1) <= 4)
+#define FEW_ADDRESSES(edge, vec, order)                                                            \
+    (!IS_ALONG_K(order) &&                                                                         \
+     COPIES(edge, vec, order) / (BY_LINES(edge, vec, order) ? RUN(edge, vec) : 1) <= 4)
 
 #if WIDE_OFFSETS
 typedef long long tile_offset;
@@ -39,16 +45,18 @@ typedef unsigned tile_offset;
 
 /* A tile of op(A) and a tile of op(B). */
 struct stage {
-    float A[BK][BM + PAD];
-    float B[BK][BN + PAD];
+    float A[BK][PITCH(BM, A_ORDER)];
+    float B[B_DEPTH][PITCH(BN, B_ORDER)];
 };
 
-/* STAGES_HELD: stages of shared memory per slice: STAGES, or more if the partial sums, which
- * replace the tiles at the end, need more room. */
-#define STAGE_FLOATS (BK * (BM + BN + 2 * PAD))
+/* STAGES_HELD: stages of shared memory per slice: STAGES, or more if the partial sums, or lines of
+ * D (lib/simt_lines.h), which replace the tiles at the end, need more room. */
+#define STAGE_FLOATS (BK * PITCH(BM, A_ORDER) + B_DEPTH * PITCH(BN, B_ORDER))
 #define STAGE_BYTES  (STAGE_FLOATS * 4)
-#if BM * BN > STAGES * STAGE_FLOATS
-#define STAGES_HELD ((BM * BN + STAGE_FLOATS - 1) / STAGE_FLOATS)
+#define LINES_FLOATS (UNALIGNED_D ? 4 * LANES_M * WARPS_M * (BN + PAD) : 0)
+#define END_FLOATS   (BM * BN > LINES_FLOATS ? BM * BN : LINES_FLOATS)
+#if END_FLOATS > STAGES * STAGE_FLOATS
+#define STAGES_HELD ((END_FLOATS + STAGE_FLOATS - 1) / STAGE_FLOATS)
 #else
 #define STAGES_HELD STAGES
 #endif
@@ -84,21 +92,56 @@ static __device__ __forceinline__ unsigned copy_in_line(int i, const unsigned pe
     return (THREAD + i * SLICE_THREADS) % per_line;
 }
 
-static __device__ __forceinline__ unsigned copy_edge(int i, const int edge, const int vec,
-                                                     const bool k_major)
+/* Where copy number i reads: the number of the line in the tile, and the first float in the line.
+ */
+static __device__ __forceinline__ unsigned from_line(int i, const int edge, const int vec,
+                                                     const int order)
 {
-    if (k_major) return copy_line(i, BK);
-    if (BY_LINES(edge, vec, k_major)) return (THREAD % 32 + i % RUN(edge, vec) * 32) * vec;
-    return copy_in_line(i, edge / vec) * vec;
+    if (BY_LINES(edge, vec, order)) return THREAD / 32 + i / RUN(edge, vec) * (SLICE_THREADS / 32);
+    return copy_line(i, LENGTH(edge, order) / vec);
 }
 
-static __device__ __forceinline__ unsigned copy_depth(int i, const int edge, const int vec,
-                                                      const bool k_major)
+static __device__ __forceinline__ unsigned from_float(int i, const int edge, const int vec,
+                                                      const int order)
 {
-    if (k_major) return copy_in_line(i, BK);
-    if (BY_LINES(edge, vec, k_major))
-        return THREAD / 32 + i / RUN(edge, vec) * (SLICE_THREADS / 32);
-    return copy_line(i, edge / vec);
+    if (BY_LINES(edge, vec, order)) return (THREAD % 32 + i % RUN(edge, vec) * 32) * vec;
+    return copy_in_line(i, LENGTH(edge, order) / vec) * vec;
+}
+
+/* The place of float e of a row of complex elements in shared memory: exchanges the middle two of
+ * four floats. */
+static __device__ __forceinline__ unsigned pair_place(unsigned e)
+{
+    return e / 4 * 4 + e % 2 * 2 + e / 2 % 2;
+}
+
+/* Where it writes, before the swizzle: the first float in a row of the tile in shared memory, and
+ * this row. */
+static __device__ __forceinline__ unsigned to_float(int i, const int edge, const int vec,
+                                                    const int order)
+{
+    if (order == PAIRS_K_MAJOR)
+        return pair_place(2 * from_line(i, edge, vec, order) + from_float(i, edge, vec, order) % 2);
+    if (order == PAIRS_MN_MAJOR) return pair_place(from_float(i, edge, vec, order));
+    if (order == PARTS_MN_MAJOR) return from_float(i, edge, vec, order) / 2;
+    return order == K_MAJOR ? from_line(i, edge, vec, order) : from_float(i, edge, vec, order);
+}
+
+static __device__ __forceinline__ unsigned to_row(int i, const int edge, const int vec,
+                                                  const int order)
+{
+    if (order == PAIRS_K_MAJOR) return from_float(i, edge, vec, order) / 2;
+    if (order == PARTS_MN_MAJOR)
+        return 2 * from_line(i, edge, vec, order) + from_float(i, edge, vec, order) % 2;
+    return order == K_MAJOR ? from_float(i, edge, vec, order) : from_line(i, edge, vec, order);
+}
+
+/* The first k, from the tile's first one on, that copy number i copies. */
+static __device__ __forceinline__ int copy_depth(int i, const int edge, const int vec,
+                                                 const int order)
+{
+    return (int)(IS_ALONG_K(order) ? from_float(i, edge, vec, order)
+                                   : from_line(i, edge, vec, order) * LINE_K(order));
 }
 
 /* The global addresses of this thread's copies of an operand's tile. The copies of a run have the
@@ -114,29 +157,33 @@ struct simt_origin {
  * different one for each lane: copies of one address by all lanes would be serialised. */
 static __device__ __forceinline__ void locate_copies(struct simt_origin *from, const int copies,
                                                      const float *tile, long long ld, int inside,
-                                                     const int edge, const int vec,
-                                                     const bool k_major)
+                                                     const int edge, const int vec, const int order)
 {
-    const unsigned some = (1u << (31 - __clz(inside))) - 1; /* a mask: e & some < inside */
+    /* As `inside`, in lines or in floats of a line. */
+    const int stored = order == PARTS_MN_MAJOR ? inside * 2 : inside / LINE_EDGE(order);
+    const unsigned some = (1u << (31 - __clz(stored))) - 1; /* a mask: e & some < stored */
     from->tile = (const char *)tile;
 #pragma unroll
     for (int i = 0; i < copies; i++) {
-        unsigned e = copy_edge(i, edge, vec, k_major);
-        const unsigned p = copy_depth(i, edge, vec, k_major);
-        if (!BY_LINES(edge, vec, k_major) && e >= (unsigned)inside) e &= some;
-        from->offsets[i] = (tile_offset)(k_major ? e * ld + p : p * ld + e) * sizeof(float);
+        unsigned e =
+            IS_ALONG_K(order) ? from_line(i, edge, vec, order) : from_float(i, edge, vec, order);
+        const unsigned p =
+            IS_ALONG_K(order) ? from_float(i, edge, vec, order) : from_line(i, edge, vec, order);
+        if (!BY_LINES(edge, vec, order) && e >= (unsigned)stored) e &= some;
+        from->offsets[i] =
+            (tile_offset)(IS_ALONG_K(order) ? e * ld + p : p * ld + e) * sizeof(float);
         from->at[i] = from->tile + from->offsets[i];
     }
 }
 
 /* The global address of copy number i. */
 static __device__ __forceinline__ const float *
-copy_from(int i, const struct simt_origin *from, const int edge, const int vec, const bool k_major)
+copy_from(int i, const struct simt_origin *from, const int edge, const int vec, const int order)
 {
-    const int in_run = BY_LINES(edge, vec, k_major) ? i % RUN(edge, vec) : 0;
+    const int in_run = BY_LINES(edge, vec, order) ? i % RUN(edge, vec) : 0;
     const int first = i - in_run;
-    return (const float *)(FEW_ADDRESSES(edge, vec, k_major) ? from->at[first]
-                                                             : from->tile + from->offsets[first]) +
+    return (const float *)(FEW_ADDRESSES(edge, vec, order) ? from->at[first]
+                                                           : from->tile + from->offsets[first]) +
            in_run * 32 * vec;
 }
 
@@ -150,12 +197,13 @@ static __device__ __forceinline__ void move_copies(struct simt_origin *from, con
         from->at[i] += bytes;
 }
 
-/* The swizzle of a K-major operand: at depth p, element e of each group of four is stored at
- * position (e + swizzle) % 4. One copy instruction of a warp covers BK of K in 32 / BK rows or
- * columns. Without the swizzle, depths p and p + 8 would use the same banks. */
-static __device__ __forceinline__ unsigned swizzle(unsigned p, const bool k_major)
+/* The swizzle of a K-major operand: in row p of shared memory, element e of each group of four is
+ * stored at position (e + swizzle) % 4. One copy instruction of a warp covers BK of K in 32 / BK
+ * rows or columns. Without the swizzle, rows p and p + 8 would use the same banks. In a row of
+ * complex elements, the copies of the two parts of an element are two floats apart. */
+static __device__ __forceinline__ unsigned swizzle(unsigned p, const int order)
 {
-    return k_major ? p / 8 * (BK <= 16 ? 2 : 1) % 4 : 0;
+    return IS_ALONG_K(order) ? p / 8 * (order == K_MAJOR && BK <= 16 ? 2 : 1) % 4 : 0;
 }
 
 /* Returns the number of the base copy of copy number i. The destination of copy i in shared memory
@@ -168,45 +216,48 @@ static __device__ __forceinline__ unsigned swizzle(unsigned p, const bool k_majo
  * with BY_LINES, and if the number of copies of a line is a multiple of the number of threads, or
  * the reverse. Otherwise each copy is its own base copy. */
 static __device__ __forceinline__ int first_of(int i, const int edge, const int vec,
-                                               const bool k_major)
+                                               const int order)
 {
-    const int lines = SLICE_THREADS / BK, per_line = edge / vec;
-    if (k_major) return i % (lines % 4 == 0 ? 1 : lines % 2 == 0 ? 2 : 4);
-    if (BY_LINES(edge, vec, k_major)) return 0;
+    const int per_line = LENGTH(edge, order) / vec;
+    const int step = SLICE_THREADS / per_line * LINE_EDGE(order);
+    if (IS_ALONG_K(order)) return i % (step % 4 == 0 ? 1 : step % 2 == 0 ? 2 : 4);
+    if (BY_LINES(edge, vec, order)) return 0;
     return SLICE_THREADS % per_line == 0 || per_line % SLICE_THREADS == 0 ? 0 : i;
 }
 
 /* The distance of copy number i from copy number first_of(i), in floats. */
 static __device__ __forceinline__ int from_first(int i, const int edge, const int vec,
-                                                 const bool k_major)
+                                                 const int order)
 {
-    const int per_line = edge / vec, pitch = edge + PAD;
-    if (k_major) return (i - first_of(i, edge, vec, k_major)) * (SLICE_THREADS / BK);
-    if (BY_LINES(edge, vec, k_major))
+    const int per_line = LENGTH(edge, order) / vec, is_parts = order == PARTS_MN_MAJOR;
+    const int pitch = PITCH(edge, order) * (is_parts ? 2 : 1); /* from line to line */
+    if (IS_ALONG_K(order))
+        return (i - first_of(i, edge, vec, order)) * (SLICE_THREADS / per_line) * LINE_EDGE(order);
+    if (BY_LINES(edge, vec, order))
         return i / RUN(edge, vec) * (SLICE_THREADS / 32) * pitch + i % RUN(edge, vec) * 32 * vec;
     if (SLICE_THREADS % per_line == 0) return i * (SLICE_THREADS / per_line) * pitch;
     if (per_line % SLICE_THREADS == 0)
         return i / (per_line / SLICE_THREADS) * pitch +
-               i % (per_line / SLICE_THREADS) * SLICE_THREADS * vec;
+               i % (per_line / SLICE_THREADS) * SLICE_THREADS * vec / (is_parts ? 2 : 1);
     return 0;
 }
 
 /* The address of copy number i in a tile in shared memory. */
 static __device__ __forceinline__ float *copy_to(float *tile, int i, const int edge, const int vec,
-                                                 const bool k_major)
+                                                 const int order)
 {
-    const int first = first_of(i, edge, vec, k_major);
-    const unsigned e = copy_edge(first, edge, vec, k_major);
-    const unsigned p = copy_depth(first, edge, vec, k_major);
-    const unsigned swizzled = k_major ? e / 4 * 4 + (e + swizzle(p, k_major)) % 4 : e;
-    return &tile[p * (edge + PAD) + swizzled] + from_first(i, edge, vec, k_major);
+    const int first = first_of(i, edge, vec, order);
+    const unsigned e = to_float(first, edge, vec, order), p = to_row(first, edge, vec, order);
+    const unsigned swizzled = IS_ALONG_K(order) ? e / 4 * 4 + (e + swizzle(p, order)) % 4 : e;
+    return &tile[p * PITCH(edge, order) + swizzled] + from_first(i, edge, vec, order);
 }
 
 /* Whether this thread has a copy number i: the last one exists only for some threads. */
-static __device__ __forceinline__ bool has_copy(int i, const int edge, const int vec)
+static __device__ __forceinline__ bool has_copy(int i, const int edge, const int vec,
+                                                const int order)
 {
-    return (i + 1) * SLICE_THREADS * vec <= BK * edge ||
-           (THREAD + i * SLICE_THREADS) * vec < BK * edge;
+    const int floats = LINES(edge, order) * LENGTH(edge, order);
+    return (i + 1) * SLICE_THREADS * vec <= floats || (THREAD + i * SLICE_THREADS) * vec < floats;
 }
 
 /* The next tile to copy. */
@@ -220,18 +271,18 @@ struct simt_arrival {
 /* Issues this thread's copy number i of A, or of B. */
 static __device__ __forceinline__ void copy_of_A(const struct simt_arrival *next, int i)
 {
-    if (has_copy(i, BM, VEC_A))
+    if (has_copy(i, BM, VEC_A, A_ORDER))
         async_copy_or_zero(
-            copy_to(&in_stage(next->stages, next->to)->A[0][0], i, BM, VEC_A, A_ALONG_K),
-            copy_from(i, next->from_A, BM, VEC_A, A_ALONG_K), VEC_A, next->active);
+            copy_to(&in_stage(next->stages, next->to)->A[0][0], i, BM, VEC_A, A_ORDER),
+            copy_from(i, next->from_A, BM, VEC_A, A_ORDER), VEC_A, next->active);
 }
 
 static __device__ __forceinline__ void copy_of_B(const struct simt_arrival *next, int i)
 {
-    if (has_copy(i, BN, VEC_B))
+    if (has_copy(i, BN, VEC_B, B_ORDER))
         async_copy_or_zero(
-            copy_to(&in_stage(next->stages, next->to)->B[0][0], i, BN, VEC_B, B_ALONG_K),
-            copy_from(i, next->from_B, BN, VEC_B, B_ALONG_K), VEC_B, next->active);
+            copy_to(&in_stage(next->stages, next->to)->B[0][0], i, BN, VEC_B, B_ORDER),
+            copy_from(i, next->from_B, BN, VEC_B, B_ORDER), VEC_B, next->active);
 }
 
 static __device__ __forceinline__ void simt_copy_tile(const struct simt_arrival *next)
@@ -249,14 +300,14 @@ static __device__ __forceinline__ void simt_copy_tile(const struct simt_arrival 
 static __device__ __forceinline__ void copy_first_tile(float *shared,
                                                        const struct simt_origin *from,
                                                        const int copies, const int edge,
-                                                       const int vec, const bool k_major, int depth)
+                                                       const int vec, const int order, int depth)
 {
 #pragma unroll
     for (int i = 0; i < copies; i++) {
-        if (has_copy(i, edge, vec))
-            async_copy_or_zero(copy_to(shared, i, edge, vec, k_major),
-                               copy_from(i, from, edge, vec, k_major), vec,
-                               (int)copy_depth(i, edge, vec, k_major) < depth);
+        if (has_copy(i, edge, vec, order))
+            async_copy_or_zero(copy_to(shared, i, edge, vec, order),
+                               copy_from(i, from, edge, vec, order), vec,
+                               copy_depth(i, edge, vec, order) < depth);
     }
 }
 

@@ -19,8 +19,8 @@
  * has 32 adjacent elements, and all but the first begin at a multiple of 128 bytes. */
 enum { LINES_OF_WARP = 4 * LANES_M / WARPS_N, PIECES = BN / 32 + 1 };
 
-#if 4 * LANES_M * WARPS_M * (BN + PAD) > STAGES * STAGE_FLOATS || 4 * LANES_M % WARPS_N || BN % 32
-#error "UNALIGNED_D: lines of D fit into the stages, warps store equally many, BN % 32 is 0"
+#if 4 * LANES_M % WARPS_N || BN % 32
+#error "UNALIGNED_D: warps store equally many lines of D, BN % 32 is 0"
 #endif
 
 /* Stores a tile of which this block has the complete sums, four lines of each thread at a time.

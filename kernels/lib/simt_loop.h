@@ -19,11 +19,11 @@
 #define LOADS_AHEAD(is_used) true
 #endif
 
-/* Loads four adjacent floats at depth p, a constant: one LDS.128, with the swizzle undone. */
+/* Loads four adjacent floats of row p, a constant: one LDS.128, with the swizzle undone. */
 static __device__ __forceinline__ void load4(float *fragment, const float *at, const int p,
-                                             const bool k_major)
+                                             const int order)
 {
-    const int r = (int)swizzle((unsigned)p, k_major);
+    const int r = (int)swizzle((unsigned)p, order);
     const float4 v = *(const float4 *)at;
     fragment[(4 - r) % 4] = v.x;
     fragment[(5 - r) % 4] = v.y;
@@ -46,16 +46,28 @@ static __device__ __forceinline__ struct simt_source source_of(const struct stag
     return source;
 }
 
+/* The row of a tile of B in shared memory that has depth p. With PAIRS, it also has depth p ^ 1. */
+#define B_ROW(p) (PAIRS ? (p) / 2 : (p))
+
 /* Issues load number i of the fragments that a thread needs at depth p: first the loads of b, then
- * the loads of a. */
+ * the loads of a. With PAIRS, an odd p needs the same b as p - 1, which is not loaded again. */
 static __device__ __forceinline__ void simt_load_part(int i, float *a, float *b,
                                                       const struct simt_source *from, const int p)
 {
     const int j = i * 4, k = (i - TN / 4) * 4;
-    if (i < TN / 4)
-        load4(&b[j], &from->B[p * (BN + PAD) + j * LANES_N], p, B_ALONG_K);
-    else
-        load4(&a[k], &from->A[p * (BM + PAD) + k * LANES_M], p, A_ALONG_K);
+    if (i >= TN / 4)
+        load4(&a[k], &from->A[p * PITCH(BM, A_ORDER) + k * LANES_M], p, A_ORDER);
+    else if (!PAIRS || p % 2 == 0)
+        load4(&b[j], &from->B[B_ROW(p) * PITCH(BN, B_ORDER) + j * LANES_N], B_ROW(p), B_ORDER);
+}
+
+/* op(B)[p][j], j counted from the thread's first column. b: its fragment of B. With PAIRS,
+ * acc[i][j] takes the real part of an element of B in one step, and the imaginary part in the
+ * other. Both are in the same register bank, because they are two floats apart (pair_place()):
+ * ptxas can then keep acc[i][j] in the other bank. */
+static __device__ __forceinline__ float simt_element_b(const float *b, const int p, const int j)
+{
+    return PAIRS ? pair_element(b[pair_place(j / 2 * 2 + pair_part(p, j))], p, j) : b[j];
 }
 
 /* The schedule issues a copy (or load) before number `from` of the rows of FFMAs (or the FFMAs),
@@ -99,7 +111,7 @@ simt_multiply_step(float (*acc)[TN], const float *a, const float *b, const int p
             const int load = issue_at(i * TN + t, LOAD_FROM, LOAD_EVERY);
             if (load >= 0 && load < LOADS && loads)
                 simt_load_part(load, next_a, next_b, from, next_p);
-            acc[i][j] += b[j] * a[i];
+            acc[i][j] += simt_element_b(b, p, j) * a[i];
         }
     }
 }
@@ -124,14 +136,16 @@ static __device__ __forceinline__ void simt_multiply_tiles(float (*acc)[TN], str
 {
     const int tiles = (k + STEP - 1) / STEP, depth = k - (tiles - 1) * STEP; /* of tile 0 */
     struct simt_origin from_A, from_B;
-    locate_copies(&from_A, A_COPIES, A, lda, rows, BM, VEC_A, A_ALONG_K);
-    locate_copies(&from_B, B_COPIES, B, ldb, cols, BN, VEC_B, B_ALONG_K);
+    locate_copies(&from_A, A_COPIES, A, lda, rows, BM, VEC_A, A_ORDER);
+    locate_copies(&from_B, B_COPIES, B, ldb, cols, BN, VEC_B, B_ORDER);
 
     const int own_depth = depth - SLICE * BK;
-    copy_first_tile(&stages[0].A[0][0], &from_A, A_COPIES, BM, VEC_A, A_ALONG_K, own_depth);
-    copy_first_tile(&stages[0].B[0][0], &from_B, B_COPIES, BN, VEC_B, B_ALONG_K, own_depth);
+    copy_first_tile(&stages[0].A[0][0], &from_A, A_COPIES, BM, VEC_A, A_ORDER, own_depth);
+    copy_first_tile(&stages[0].B[0][0], &from_B, B_COPIES, BN, VEC_B, B_ORDER, own_depth);
     async_commit();
-    const long long a_line = (A_ALONG_K ? 1 : lda) * 4, b_line = (B_ALONG_K ? 1 : ldb) * 4;
+    /* Bytes of one k. */
+    const long long a_line = A_ALONG_K ? 4 : lda * (4 / LINE_K(A_ORDER));
+    const long long b_line = B_ALONG_K ? 4 : ldb * (4 / LINE_K(B_ORDER));
     /* Tile 0 has only the remainder of K: `depth`, 1 to STEP. After this correction each tile
      * begins STEP behind the previous one. */
     move_copies(&from_A, A_COPIES, (depth - STEP) * a_line);
@@ -180,8 +194,9 @@ static __device__ __forceinline__ void simt_multiply_tiles(float (*acc)[TN], str
 #if COPY_EVERY == 0
             if (p == COPY_FROM / TM) simt_copy_tile(&next);
 #endif
-            simt_multiply_step(acc, a[p % 2], b[p % 2], p, LOADS_AHEAD(p < BK - 1 || left > 1),
-                               a[(p + 1) % 2], b[(p + 1) % 2], &from, (p + 1) % BK, &next);
+            simt_multiply_step(acc, a[p % 2], b[B_ROW(p) % 2], p,
+                               LOADS_AHEAD(p < BK - 1 || left > 1), a[(p + 1) % 2],
+                               b[B_ROW(p + 1) % 2], &from, (p + 1) % BK, &next);
         }
     }
 }

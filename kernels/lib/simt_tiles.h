@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The parameters of gemm/simt.cu, and the sizes that follow from them.
+ * The parameters of gemm/simt.cu, and the sizes that follow from them. With PAIRS (see
+ * lib/complex_pairs.h), op(B) is the real matrix B' of a complex B, which shared memory holds as it
+ * is: a row of its tile has complex elements of one complex k, which serve two k of B'.
  */
 #ifndef TGL_SIMT_TILES_H
 #define TGL_SIMT_TILES_H
 
+#include "lib/complex_pairs.h"
 #include "lib/element.h"
 #include "lib/gemm_args.h"
 
@@ -42,10 +45,10 @@
 #define TRANS_B 0 /* 0: B is k x n; 1: n x k */
 #endif
 #ifndef VEC_A
-#define VEC_A 1 /* floats per copy: divides A's alignment, lda and m; 1 without TRANS_A */
+#define VEC_A 1 /* floats per copy: divides A's alignment, lda and m; K-major, or with PAIRS: 1 */
 #endif
 #ifndef VEC_B
-#define VEC_B 1 /* floats per copy: divides B's alignment, ldb and n; 1 with TRANS_B */
+#define VEC_B 1 /* floats per copy: divides B's alignment, ldb and n; K-major, or with PAIRS: 1 */
 #endif
 #ifndef UNALIGNED_D
 #define UNALIGNED_D 0 /* 1: ldd is not a multiple of 4; tiles are stored line by line */
@@ -88,16 +91,50 @@
 #define STEP          (BK * SLICES) /* K that all slices together multiply in an iteration */
 #define LANES_M       (WM / TM)     /* the lanes of a warp, as a grid */
 #define LANES_N       (WN / TN)
-#define PAD           4 /* floats behind a row: no bank conflicts; rows stay 16-byte aligned */
 #define SUMS          (TM * TN)       /* sums of a thread */
 #define LOADS         ((TM + TN) / 4) /* float4 loads of a thread's fragments */
 #define A_ALONG_K     (!TRANS_A)
 #define B_ALONG_K     TRANS_B
 
+/* The order of an operand in memory. A line is a row of the stored matrix: its floats are adjacent.
+ * MN_MAJOR: a line is one k of op(A) or op(B); K_MAJOR: a row of op(A) or a column of op(B). With
+ * PAIRS, B is PAIRS_MN_MAJOR, a line is one complex k; or PAIRS_K_MAJOR, a line is a complex column
+ * of op(B). A transposed A is then PARTS_MN_MAJOR: a line has the real and the imaginary parts of
+ * one complex k, which are two k of op(A), in turn. */
+#define MN_MAJOR       0
+#define K_MAJOR        1
+#define PAIRS_MN_MAJOR 2
+#define PAIRS_K_MAJOR  3
+#define PARTS_MN_MAJOR 4
+#define A_ORDER        (A_ALONG_K ? K_MAJOR : PAIRS ? PARTS_MN_MAJOR : MN_MAJOR)
+#define B_ORDER        ((B_ALONG_K ? K_MAJOR : MN_MAJOR) + (PAIRS ? PAIRS_MN_MAJOR : 0))
+
+/* What follows from the order. LINE_K: number of k of a line of an MN-major operand; LINE_EDGE:
+ * number of columns of op(B) of a line of a K-major operand. LINES, LENGTH: lines of a tile, and
+ * floats of a line. B_DEPTH: rows of a tile of B in shared memory. */
+#define IS_ALONG_K(order)  ((order) == K_MAJOR || (order) == PAIRS_K_MAJOR)
+#define LINE_K(order)      ((order) == PAIRS_MN_MAJOR || (order) == PARTS_MN_MAJOR ? 2 : 1)
+#define LINE_EDGE(order)   ((order) == PAIRS_K_MAJOR ? 2 : 1)
+#define LINES(edge, order) (IS_ALONG_K(order) ? (edge) / LINE_EDGE(order) : BK / LINE_K(order))
+#define LENGTH(edge, order)                                                                        \
+    (IS_ALONG_K(order) ? BK : (order) == PARTS_MN_MAJOR ? 2 * (edge) : (edge))
+#define B_DEPTH (PAIRS ? BK / 2 : BK)
+
+/* Floats behind a row in shared memory, so that copies have no bank conflicts. Rows stay 16-byte
+ * aligned. PARTS_MN_MAJOR: an instruction copies 16 real parts to a row and 16 imaginary parts to
+ * the next row, which begins 16 banks later. */
+#define PAD 4
+#define PAD_OF(edge, order)                                                                        \
+    ((order) == PARTS_MN_MAJOR             ? (48 - (edge) % 32) % 32                               \
+     : (order) == PAIRS_K_MAJOR && BK < 16 ? 8                                                     \
+                                           : PAD)
+#define PITCH(edge, order) ((edge) + PAD_OF(edge, order))
+
 /* The number of copies that a thread makes of a tile of an operand. */
-#define COPIES(edge, vec) ((BK * (edge) / (vec) + SLICE_THREADS - 1) / SLICE_THREADS)
-#define A_COPIES          COPIES(BM, VEC_A)
-#define B_COPIES          COPIES(BN, VEC_B)
+#define COPIES(edge, vec, order)                                                                   \
+    ((LINES(edge, order) * LENGTH(edge, order) / (vec) + SLICE_THREADS - 1) / SLICE_THREADS)
+#define A_COPIES COPIES(BM, VEC_A, A_ORDER)
+#define B_COPIES COPIES(BN, VEC_B, B_ORDER)
 
 /* The slice of this thread, and its index in the slice. */
 #if SLICES > 1
@@ -120,8 +157,9 @@
 #if BK % 4 || SLICE_THREADS % BK || STAGES < 2 || SLICES < 1
 #error "BK: a multiple of 4 that divides a slice's threads; STAGES: at least 2; SLICES: at least 1"
 #endif
-#if (A_ALONG_K && VEC_A != 1) || (B_ALONG_K && VEC_B != 1) || BM % VEC_A || BN % VEC_B
-#error "VEC_A, VEC_B: 1 for a K-major operand; else they divide BM and BN"
+#if ((A_ALONG_K || PAIRS) && VEC_A != 1) || ((B_ALONG_K || PAIRS) && VEC_B != 1) || BM % VEC_A ||  \
+    BN % VEC_B
+#error "VEC_A, VEC_B: 1 for a K-major operand, and with PAIRS; else they divide BM and BN"
 #endif
 #if COPY_FROM + (A_COPIES + B_COPIES - 1) * COPY_EVERY >= (BK - 1) * TM
 #error "COPY_FROM, COPY_EVERY: all copies must be issued before the last step of a tile"

@@ -129,7 +129,8 @@ static void simt_add_macros(const void *geometry, const tgl_shape *s, bool is_un
     /* The macro INSIDE says that D is at least as large as a tile. It changes only narrow copies of
      * MN-major operands. */
     const bool is_narrow = (s->trans_a && vec_a < 4) || (!s->trans_b && vec_b < 4);
-    const bool is_inside = is_narrow && !s->is_bundle && s->m >= t->bm && s->n >= t->bn;
+    const bool is_inside =
+        is_narrow && !s->is_bundle && s->pairs_b == 0 && s->m >= t->bm && s->n >= t->bn;
     const tgl_macro macros[] = {{"BM", t->bm},
                                 {"BN", t->bn},
                                 {"BK", t->bk},
@@ -147,6 +148,7 @@ static void simt_add_macros(const void *geometry, const tgl_shape *s, bool is_un
                                 {"WIDE_OFFSETS", g->wide_offsets},
                                 {"INSIDE", is_inside},
                                 {"UNALIGNED_D", t->slices == 1 && vec_d == 1}};
+    if (s->pairs_b != 0) tgl_list_macro(builder, "PAIRS", s->pairs_b);
     tgl_add_macros(builder, macros, sizeof macros / sizeof macros[0]);
     add_schedule(find_schedule(t, s, vec_a, vec_b, vec_d), g->choice, is_unaligned, builder);
 }
@@ -190,6 +192,7 @@ const tgl_family tgl_family_simt = {
     .serves_bundles = true,
     .tile = simt_tile,
     .unsupported_reason = tgl_unsupported_unless_f32,
+    .reads_pairs = TGL_PAIRS_BOTH,
     .search = tgl_simt_search,
     .least_seconds = tgl_simt_least_seconds,
     .predict = simt_predict,

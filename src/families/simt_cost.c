@@ -34,14 +34,23 @@ static const double SHARED_COST = 0.18;
 /* Fraction of tgl_chip.memory_rate that the loads of A and B reach. */
 static const double TILES_SHARE = 0.85;
 
+/* Floats of B that a thread loads and that a block copies, as a fraction of the elements of op(B):
+ * an element of a complex B, two floats, is four elements of op(B). */
+static double share_of_b(const tgl_shape *s)
+{
+    return s->pairs_b != 0 ? 0.5 : 1;
+}
+
 /* The fraction of issue slots that are FFMAs in the main loop. */
-static double issue_share(const simt_geometry *g)
+static double issue_share(const tgl_shape *s, const simt_geometry *g)
 {
     const simt_row *t = g->row;
     const double threads = g->step.threads, ffmas = t->tm * t->tn;
     const double copies = simt_depth_of_step(t) *
-                          ((double)t->bm / g->step.vec_a + (double)t->bn / g->step.vec_b) / threads;
-    const double loads = (t->tm + t->tn) / 4.0; /* loads of 16 bytes: two wavefronts each */
+                          ((double)t->bm / g->step.vec_a + share_of_b(s) * t->bn / g->step.vec_b) /
+                          threads;
+    /* Loads of 16 bytes: two wavefronts each. */
+    const double loads = (t->tm + share_of_b(s) * t->tn) / 4.0;
     const double all = t->bk * (ffmas + loads + SHARED_COST * 2 * TGL_SCHEDULERS * loads) +
                        COPY_INSTRUCTIONS * copies + LOOP_INSTRUCTIONS;
     return t->bk * ffmas / all;
@@ -60,9 +69,9 @@ static double used_share(const simt_geometry *g, int blocks)
 }
 
 /* The fraction of an SM's FFMA rate that the main loop reaches. */
-static double efficiency(const simt_geometry *g, int blocks)
+static double efficiency(const tgl_shape *s, const simt_geometry *g, int blocks)
 {
-    return issue_share(g) * used_share(g, blocks);
+    return issue_share(s, g) * used_share(g, blocks);
 }
 
 /* Cycles of an SM to add the sums of the slices of a tile. */
@@ -72,12 +81,12 @@ static double slice_cycles(const simt_row *t)
 }
 
 /* Cycles of an SM with `blocks` resident blocks, each of which multiplies `depth` of K. */
-static double simt_block_cycles(const tgl_chip *chip, const simt_geometry *g, int blocks,
-                                double depth)
+static double simt_block_cycles(const tgl_chip *chip, const tgl_shape *s, const simt_geometry *g,
+                                int blocks, double depth)
 {
     const simt_row *t = g->row;
     if (blocks == 0) return 0;
-    return blocks * ((double)t->bm * t->bn * depth / chip->fp32_lanes / efficiency(g, blocks) +
+    return blocks * ((double)t->bm * t->bn * depth / chip->fp32_lanes / efficiency(s, g, blocks) +
                      slice_cycles(t)) +
            TILE_CYCLES;
 }
@@ -95,14 +104,14 @@ static double simt_store_cycles(const tgl_shape *s, const simt_geometry *g)
 
 /* Cycles of the busiest SM for `count` blocks: full waves, then a last wave that may leave SMs
  * idle. depth: K of a block; after: cycles that an SM spends on each block after its main loop. */
-static double simt_wave_cycles(const tgl_chip *chip, const simt_geometry *g, double count,
-                               int resident, double depth, double after)
+static double simt_wave_cycles(const tgl_chip *chip, const tgl_shape *s, const simt_geometry *g,
+                               double count, int resident, double depth, double after)
 {
     const double slots = (double)chip->sms * resident;
     const double rest = fmod(count, slots), full = (count - rest) / slots;
     const int last = (int)((rest + chip->sms - 1) / chip->sms);
-    return full * (simt_block_cycles(chip, g, resident, depth) + resident * after) +
-           simt_block_cycles(chip, g, last, depth) + last * after;
+    return full * (simt_block_cycles(chip, s, g, resident, depth) + resident * after) +
+           simt_block_cycles(chip, s, g, last, depth) + last * after;
 }
 
 /* Cycles to add the sums of a split tile: first within clusters, then over the clusters. */
@@ -124,23 +133,25 @@ static double even_cycles(const tgl_chip *chip, const tgl_shape *s, const simt_g
 {
     const struct tgl_gemm_args *args = &g->step.args;
     const double blocks = tiles * args->splits;
-    return simt_wave_cycles(chip, g, blocks, resident, args->k_chunk, 0) +
+    return simt_wave_cycles(chip, s, g, blocks, resident, args->k_chunk, 0) +
            (simt_reduce_cycles(g) + simt_store_cycles(s, g) / args->cluster) *
                ceil(blocks / ((double)chip->sms * resident));
 }
 
 /* Cycles of an SM with `resident` splits, each of `depth` of K. The splits store their sums in the
  * workspace. */
-static double split_cycles(const tgl_chip *chip, const simt_geometry *g, int resident, double depth)
+static double split_cycles(const tgl_chip *chip, const tgl_shape *s, const simt_geometry *g,
+                           int resident, double depth)
 {
     const double bytes = 4.0 * g->row->bm * g->row->bn * resident;
-    return simt_block_cycles(chip, g, resident, depth) + bytes / BLOCK_BYTES_A_CLOCK;
+    return simt_block_cycles(chip, s, g, resident, depth) + bytes / BLOCK_BYTES_A_CLOCK;
 }
 
-double tgl_simt_split_overhead(const tgl_chip *chip, const simt_geometry *g, int resident)
+double tgl_simt_split_overhead(const tgl_chip *chip, const tgl_shape *s, const simt_geometry *g,
+                               int resident)
 {
-    const double none = split_cycles(chip, g, resident, 0);
-    return none / (split_cycles(chip, g, resident, 1) - none);
+    const double none = split_cycles(chip, s, g, resident, 0);
+    return none / (split_cycles(chip, s, g, resident, 1) - none);
 }
 
 /* Cycles of the busiest SM for tiles whose first splits are deeper than the others. Each free slot
@@ -152,9 +163,9 @@ static double uneven_cycles(const tgl_chip *chip, const tgl_shape *s, const simt
 {
     enum { FOLLOWED_MAX = 1 << 20 };
     const double slots = (double)chip->sms * resident;
-    const double large = split_cycles(chip, g, resident, (double)g->first_depth) +
+    const double large = split_cycles(chip, s, g, resident, (double)g->first_depth) +
                          resident * simt_store_cycles(s, g);
-    const double small = split_cycles(chip, g, resident, g->step.args.k_chunk);
+    const double small = split_cycles(chip, s, g, resident, g->step.args.k_chunk);
     const double rounds = floor(tiles / slots), late = tiles - rounds * slots, early = slots - late;
     double left = tiles * (g->step.args.splits - 1), early_end = rounds * large;
     double late_end = late > 0 ? early_end + large : early_end;
@@ -176,7 +187,8 @@ void tgl_simt_predict_time(const tgl_chip *chip, const tgl_shape *s, const simt_
     const double whole = batch * g->step.args.tiles_whole, split = tiles - whole;
     const double depth = (double)tgl_round_up(s->k, simt_depth_of_step(t));
     const double sums = (double)g->step.scratch_bytes / sizeof(float);
-    double cycles = simt_wave_cycles(chip, g, whole, c->resident, depth, simt_store_cycles(s, g));
+    double cycles =
+        simt_wave_cycles(chip, s, g, whole, c->resident, depth, simt_store_cycles(s, g));
     c->is_uneven = simt_is_uneven(g);
     if (c->is_uneven)
         cycles += uneven_cycles(chip, s, g, split, c->resident);
@@ -185,8 +197,9 @@ void tgl_simt_predict_time(const tgl_chip *chip, const tgl_shape *s, const simt_
     c->blocks = whole + split * g->step.args.splits;
     c->compute = cycles / (1e6 * chip->clock_mhz);
     if (c->blocks > chip->sms) c->compute += TGL_LATE_LAUNCH_SECONDS;
-    c->memory = 4 * batch * (m * k + k * n + m * n) / (TILES_SHARE * chip->memory_rate);
-    c->l2 = 4 * (tiles * (t->bm + t->bn) * k + batch * m * n + 2 * sums) / chip->l2_rate;
+    const double of_b = share_of_b(s);
+    c->memory = 4 * batch * (m * k + of_b * k * n + m * n) / (TILES_SHARE * chip->memory_rate);
+    c->l2 = 4 * (tiles * (t->bm + of_b * t->bn) * k + batch * m * n + 2 * sums) / chip->l2_rate;
 }
 
 /* ---- Lower bounds ---------------------------------------------------------------------------- */
@@ -195,7 +208,7 @@ void tgl_simt_bound_start(const tgl_chip *chip, const tgl_shape *s, const simt_g
                           int resident, simt_bound *b)
 {
     const simt_row *t = g->row;
-    const double cycles = (double)t->bm * t->bn / chip->fp32_lanes / issue_share(g);
+    const double cycles = (double)t->bm * t->bn / chip->fp32_lanes / issue_share(s, g);
     *b = (simt_bound){.chip = chip, .shape = s, .g = g, .resident = resident};
     b->tiles = (double)s->batch * (double)g->step.tiles;
     b->store = simt_store_cycles(s, g);
@@ -313,8 +326,10 @@ double tgl_simt_least_of_all(const simt_bound *b)
     const double split = tgl_larger(even, 1 / splits) * k * b->of_k[b->resident] +
                          least_reduce_cycles(b, 2, largest_cluster(b->chip, 0));
     const double cycles = TILE_CYCLES + (splits < 2 || whole < split ? whole : split);
-    const double memory = 4 * batch * (m * k + k * n + m * n) / (TILES_SHARE * chip->memory_rate);
-    const double l2 = 4 * (b->tiles * (t->bm + t->bn) * k + batch * m * n) / chip->l2_rate;
+    const double of_b = share_of_b(s);
+    const double memory =
+        4 * batch * (m * k + of_b * k * n + m * n) / (TILES_SHARE * chip->memory_rate);
+    const double l2 = 4 * (b->tiles * (t->bm + of_b * t->bn) * k + batch * m * n) / chip->l2_rate;
     return tgl_larger(least_with(b, cycles, b->tiles), TGL_LAUNCH_SECONDS + tgl_larger(memory, l2));
 }
 

@@ -17,14 +17,28 @@ static bool simt_is_wide(bool k_major, int edge, int bk, int64_t ld)
     return ld >= ((int64_t)UINT32_MAX / 4 - edge - bk) / lines_of_tile;
 }
 
-/* Bytes of shared memory of a block: for each slice the stages (struct stage), whose rows are
- * padded. The partial sums of slices and clusters reuse the memory of the stages. */
-static int simt_shared_bytes(const simt_row *t, int cluster)
+/* Floats of a stage: a tile of op(A) and one of op(B), whose rows are padded as PAD_OF() in
+ * kernels/lib/simt_tiles.h. A row of a complex B has two k. */
+static int simt_stage_floats(const tgl_shape *s, const simt_row *t)
+{
+    enum { PAD = 4, PAIRS_PAD = 8 };
+    const int pad_a = s->pairs_a ? (48 - t->bm % 32) % 32 : PAD;
+    if (s->pairs_b == 0) return t->bk * (t->bm + pad_a + t->bn + PAD);
+    const int pad_b = s->trans_b && t->bk < 16 ? PAIRS_PAD : PAD;
+    return t->bk * (t->bm + pad_a) + t->bk / 2 * (t->bn + pad_b);
+}
+
+/* Bytes of shared memory of a block: the stages of each slice. The partial sums of slices and
+ * clusters reuse the memory of the stages, and so do the lines of D that a block stores at once
+ * (lib/simt_lines.h). */
+static int simt_shared_bytes(const tgl_shape *s, const simt_row *t, int cluster)
 {
     enum { PAD = 4 };
-    const int stages = t->stages * t->bk * (t->bm + PAD + t->bn + PAD), sums = t->bm * t->bn;
+    const int stages = t->stages * simt_stage_floats(s, t), sums = t->bm * t->bn;
+    const int lines = t->slices > 1 ? 0 : t->bm / t->tm * 4 * (t->bn + PAD);
+    const int most = lines > stages ? lines : stages;
     const bool has_sums = cluster > 1 || t->slices > 1;
-    return t->slices * (has_sums && sums > stages ? sums : stages) * (int)sizeof(float);
+    return t->slices * (has_sums && sums > most ? sums : most) * (int)sizeof(float);
 }
 
 /* ---- Clusters -------------------------------------------------------------------------------- */
@@ -110,22 +124,26 @@ const char *tgl_simt_make_geometry(const tgl_chip *chip, const tgl_shape *s,
                  .threads = t->bm / t->wm * (t->bn / t->wn) * 32 * t->slices,
                  .registers = t->registers,
                  .local_bytes = t->min_blocks > 1 ? TGL_SPILL_MAX : 0,
-                 /* 1 for K-major operands, because the copies transpose them element by element. */
-                 .vec_a = !s->trans_a || tgl_has_groups_of_rows(s) /* groups end at any row */
+                 /* 1 for K-major operands, because the copies transpose them element by element,
+                  * and for complex ones, of which they separate the parts. */
+                 .vec_a = !s->trans_a || s->pairs_a ||
+                                  tgl_has_groups_of_rows(s) /* groups end at any row */
                               ? 1
                               : tgl_copy_width(s, s->m, s->lda, s->stride_a),
-                 .vec_b = s->trans_b ? 1 : tgl_copy_width(s, s->n, s->ldb, s->stride_b),
+                 .vec_b = s->trans_b || s->pairs_b != 0
+                              ? 1
+                              : tgl_copy_width(s, s->n, s->ldb, s->stride_b),
                  .args = {.splits = 1, .cluster = 1}}};
     if (is_split && s->grouping != TGL_GROUPED_NONE) return tgl_no_splits_of_groups;
     if (is_split && s->is_bundle) return tgl_no_splits_of_bundles;
-    if (t->min_blocks > 1 && !s->trans_a && s->trans_b)
+    if (t->min_blocks > 1 && !s->trans_a && s->trans_b && s->pairs_b == 0)
         return "copies of two K-major operands need more registers than it has";
     const char *why = tgl_gemm_cut_tiles(s, t->bm, t->bn, is_split, &g->step);
     if (why != NULL) return why;
     simt_split_tiles(chip, s, choice, g);
     const int64_t whole = g->step.args.tiles_whole;
     g->step.blocks = whole + (g->step.tiles - whole) * g->step.args.splits;
-    g->step.dynamic_shared = simt_shared_bytes(t, g->step.args.cluster);
+    g->step.dynamic_shared = simt_shared_bytes(s, t, g->step.args.cluster);
     return NULL;
 }
 

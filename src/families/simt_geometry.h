@@ -59,7 +59,8 @@ void tgl_simt_predict_time(const tgl_chip *chip, const tgl_shape *shape, const s
 
 /* The depth in K whose FFMAs take as long as everything else that a split does, such as loading its
  * first tiles and storing its sums. */
-double tgl_simt_split_overhead(const tgl_chip *chip, const simt_geometry *g, int resident);
+double tgl_simt_split_overhead(const tgl_chip *chip, const tgl_shape *s, const simt_geometry *g,
+                               int resident);
 
 /* State shared by the lower bounds of all candidates of one configuration. A bound lets the search
  * skip candidates that cannot be the fastest. */

@@ -34,7 +34,7 @@ static void search_uneven(tgl_search *search, const simt_bound *bound, int64_t w
     const int64_t rest = g->step.tiles - whole, slots = (int64_t)search->chip->sms * resident;
     /* Slots that get no large split. */
     const int64_t early = slots * tgl_ceil_div(rest, slots) - rest;
-    const double overhead = tgl_simt_split_overhead(search->chip, g, resident);
+    const double overhead = tgl_simt_split_overhead(search->chip, search->shape, g, resident);
     const double share = 1 - (search->has_strips ? STRIP_EARLY_SHARE : EARLY_SHARE);
     const int step = simt_depth_of_step(g->row);
     if (early == 0) return;

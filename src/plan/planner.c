@@ -419,5 +419,5 @@ tgl_status tgl_planner_estimate(const tgl_chip *chip, const tgl_shape *asked,
         choose_predicted(&p, shape, choice);
         if (shape->grouping == TGL_GROUPED_NONE) consult_tuned(&p, shape, choice);
     }
-    return choice->rejected != NULL ? tgl_planner_refuse(choice, asked, request) : TGL_OK;
+    return choice->rejected != NULL ? tgl_planner_refuse(p.chip, choice, asked, request) : TGL_OK;
 }

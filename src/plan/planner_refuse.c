@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "plan/planner_refuse.h"
 #include "base/error.h"
+#include "base/integers.h"
 #include "base/text.h"
 #include "plan/complex.h"
 #include "plan/limits.h"
@@ -53,19 +54,33 @@ tgl_status tgl_planner_check(const tgl_chip *chip, const tgl_shape *asked, const
                     tgl_type_name(asked->type_c), family->name, reason);
 }
 
-tgl_status tgl_planner_refuse(const tgl_candidate *choice, const tgl_shape *asked,
-                              const tgl_request *request)
+/* The least bytes of workspace that a complex product needs on the chip, without those of its real
+ * product: families differ in the operands that they read without expansion. */
+static int64_t least_complex_workspace(const tgl_chip *chip, const tgl_shape *asked)
+{
+    const tgl_family *family;
+    int64_t least = tgl_complex_workspace(asked, TGL_PAIRS_NONE);
+    for (int i = 0; (family = tgl_family_at(i)) != NULL; i++) {
+        const tgl_shape real = tgl_pairs_shape(asked, family->reads_pairs);
+        if (!family->is_on_request && tgl_family_unsupported(family, &real, chip) == NULL)
+            least = tgl_min64(least, tgl_complex_workspace(asked, family->reads_pairs));
+    }
+    return least;
+}
+
+tgl_status tgl_planner_refuse(const tgl_chip *chip, const tgl_candidate *choice,
+                              const tgl_shape *asked, const tgl_request *request)
 {
     char types[80];
     tgl_text text = {types, sizeof types, 0};
-    const bool needs_b = !request->is_named || choice->choice.family->reads_pairs == TGL_PAIRS_NONE;
-    if (needs_b &&
-        tgl_complex_rest(asked, request->workspace_max, TGL_PAIRS_NONE) == TGL_WORKSPACE_EXCEEDED)
+    const int64_t limit = request->workspace_max;
+    const int64_t needed = request->is_named
+                               ? tgl_complex_workspace(asked, choice->choice.family->reads_pairs)
+                               : least_complex_workspace(chip, asked);
+    if (limit != TGL_WORKSPACE_DEFAULT && needed > limit)
         return tgl_fail(TGL_UNSUPPORTED,
                         "products of %s need workspace: here %lld bytes, and the limit is %lld",
-                        tgl_type_name(asked->type_a),
-                        (long long)tgl_complex_workspace(asked, TGL_PAIRS_NONE),
-                        (long long)request->workspace_max);
+                        tgl_type_name(asked->type_a), (long long)needed, (long long)limit);
     tgl_text_types(&text, asked);
     return tgl_fail(choice->rejected_status, "%s cannot serve %s, m=%lld n=%lld k=%lld: %s",
                     tgl_choice_name(&choice->choice), types, (long long)asked->m,

@@ -15,7 +15,7 @@ tgl_status tgl_planner_check(const tgl_chip *chip, const tgl_shape *asked, const
 
 /* The status and the message of a choice that was rejected. asked: the product as the caller
  * described it. */
-tgl_status tgl_planner_refuse(const tgl_candidate *choice, const tgl_shape *asked,
-                              const tgl_request *request);
+tgl_status tgl_planner_refuse(const tgl_chip *chip, const tgl_candidate *choice,
+                              const tgl_shape *asked, const tgl_request *request);
 
 #endif
