@@ -14,9 +14,8 @@
 /* Maximum static and dynamic shared memory per block, in bytes, for compute capability 9.0. In the
  * simulator, kernels declare dynamic shared memory as static (kernels/lib/dynamic_shared.h). */
 enum { SHARED_MAX = 48 * 1024, DYNAMIC_SHARED_MAX = 227 * 1024 };
-/* Maximum static shared memory of kernels that also have dynamic shared memory, in bytes: simt has
- * 4097. More would hide launches with too little dynamic shared memory. */
-enum { STATIC_SHARED_MAX = 4097 };
+/* Static arrays of kernels that also have dynamic shared memory are smaller than this, in bytes. */
+enum { STATIC_ARRAY_MAX = 4097 };
 
 /* ---- Preparing ------------------------------------------------------------------------------- */
 
@@ -57,6 +56,18 @@ static tgl_sim_module *module_of(const tgl_plan *plan, const tgl_launch *launch)
     return made->modules[i];
 }
 
+/* The bytes of the largest array in shared memory. A kernel may give its dynamic shared memory
+ * several names, which are several arrays here. */
+static size_t largest_array(const tgl_sim_module *module)
+{
+    size_t largest = 0;
+    for (int i = 0; i < module->array_count; i++) {
+        const size_t bytes = module->arrays[i].end - module->arrays[i].begin;
+        if (bytes > largest) largest = bytes;
+    }
+    return largest;
+}
+
 static tgl_status check_launch(const tgl_plan *plan, const tgl_launch *launch)
 {
     const tgl_sim_module *module = module_of(plan, launch);
@@ -64,13 +75,12 @@ static tgl_status check_launch(const tgl_plan *plan, const tgl_launch *launch)
     if (module->shared_bytes > (size_t)limit)
         return tgl_fail(TGL_COMPILE, "%s declares %zu bytes of shared memory; %d is the maximum",
                         launch->kernel->name, module->shared_bytes, limit);
-    if (launch->dynamic_shared > 0 &&
-        module->shared_bytes > (size_t)launch->dynamic_shared + STATIC_SHARED_MAX)
+    const size_t largest = largest_array(module);
+    if (launch->dynamic_shared > 0 && largest > (size_t)launch->dynamic_shared &&
+        largest >= STATIC_ARRAY_MAX)
         return tgl_fail(TGL_COMPILE,
-                        "%s declares %zu bytes of shared memory; its launch gives %d dynamic "
-                        "bytes, and at most %d static bytes are allowed",
-                        launch->kernel->name, module->shared_bytes, launch->dynamic_shared,
-                        STATIC_SHARED_MAX);
+                        "%s declares %zu bytes of dynamic shared memory, and its launch gives %d",
+                        launch->kernel->name, largest, launch->dynamic_shared);
     if (launch->threads > TGL_SIM_THREADS_MAX)
         return tgl_fail(TGL_UNSUPPORTED, "%s has blocks of %u threads; %d is the maximum",
                         launch->kernel->name, launch->threads, TGL_SIM_THREADS_MAX);
