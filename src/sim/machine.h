@@ -69,6 +69,7 @@ typedef struct tgl_sim_launch {
     tgl_sim_module *module;
     unsigned grid[3], cluster[3], threads; /* grid, cluster, threads per block; the grid is a
                                               multiple of the cluster */
+    size_t shared_limit; /* bytes of an array in shared memory that threads may access; 0: all */
     tgl_ordering order;
     const void *arguments;
     int argument_bytes;

@@ -14,8 +14,8 @@
 /* Maximum static and dynamic shared memory per block, in bytes, for compute capability 9.0. In the
  * simulator, kernels declare dynamic shared memory as static (kernels/lib/dynamic_shared.h). */
 enum { SHARED_MAX = 48 * 1024, DYNAMIC_SHARED_MAX = 227 * 1024 };
-/* Static arrays of kernels that also have dynamic shared memory are smaller than this, in bytes. */
-enum { STATIC_ARRAY_MAX = 4097 };
+/* Maximum bytes of a static array in a kernel that also has dynamic shared memory. */
+enum { STATIC_ARRAY_MAX = 4096 };
 
 /* ---- Preparing ------------------------------------------------------------------------------- */
 
@@ -56,16 +56,13 @@ static tgl_sim_module *module_of(const tgl_plan *plan, const tgl_launch *launch)
     return made->modules[i];
 }
 
-/* The bytes of the largest array in shared memory. A kernel may give its dynamic shared memory
- * several names, which are several arrays here. */
-static size_t largest_array(const tgl_sim_module *module)
+/* The bytes of an array in shared memory that a launch's threads may access. A kernel may declare
+ * more dynamic shared memory than a launch gives it, if this launch does not need all. */
+static size_t shared_limit(const tgl_launch *launch)
 {
-    size_t largest = 0;
-    for (int i = 0; i < module->array_count; i++) {
-        const size_t bytes = module->arrays[i].end - module->arrays[i].begin;
-        if (bytes > largest) largest = bytes;
-    }
-    return largest;
+    if (launch->dynamic_shared == 0) return 0;
+    return launch->dynamic_shared > STATIC_ARRAY_MAX ? (size_t)launch->dynamic_shared
+                                                     : STATIC_ARRAY_MAX;
 }
 
 static tgl_status check_launch(const tgl_plan *plan, const tgl_launch *launch)
@@ -75,12 +72,6 @@ static tgl_status check_launch(const tgl_plan *plan, const tgl_launch *launch)
     if (module->shared_bytes > (size_t)limit)
         return tgl_fail(TGL_COMPILE, "%s declares %zu bytes of shared memory; %d is the maximum",
                         launch->kernel->name, module->shared_bytes, limit);
-    const size_t largest = largest_array(module);
-    if (launch->dynamic_shared > 0 && largest > (size_t)launch->dynamic_shared &&
-        largest >= STATIC_ARRAY_MAX)
-        return tgl_fail(TGL_COMPILE,
-                        "%s declares %zu bytes of dynamic shared memory, and its launch gives %d",
-                        launch->kernel->name, largest, launch->dynamic_shared);
     if (launch->threads > TGL_SIM_THREADS_MAX)
         return tgl_fail(TGL_UNSUPPORTED, "%s has blocks of %u threads; %d is the maximum",
                         launch->kernel->name, launch->threads, TGL_SIM_THREADS_MAX);
@@ -176,6 +167,7 @@ static tgl_status run_repeat(job *j, const tgl_launch *launch, int64_t repeat)
     const int count = tgl_launch_count(launch, repeat);
     tgl_sim_launch own = {
         .module = module_of(j->plan, launch),
+        .shared_limit = shared_limit(launch),
         .threads = launch->threads,
         .order = launch->order,
         .arguments = arguments,
