@@ -95,8 +95,8 @@ int tgl_shared_check_bounds(tgl_machine *machine, size_t offset, size_t bytes, b
                           bytes, where_of(machine, first == 0 ? offset : end).text);
     const tgl_shared_array *array = &module->arrays[first - 1];
     const size_t limit = machine->launch->shared_limit;
-    /* end >= array->end: a small array, which shares a word with this one */
-    if (limit > 0 && end < array->end && end - array->begin >= limit)
+    /* Small arrays may share a word, and `array` is only one of them. */
+    if (limit > 0 && end >= array->begin + limit && end < array->end)
         tgl_machine_fault(machine, pc,
                           "%s %zu bytes of shared memory at %s, where the launch gives %zu",
                           tgl_verb(is_write), bytes, where_of(machine, end).text, limit);
