@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the planner chooses for products of 16-bit types and TF32 on an H200. Each choice is the
- * fastest of the configurations that were measured there, or within a twentieth of it.
+ * What the planner chooses for products of 16-bit types and TF32, and for ragged batches, on an
+ * H200. Each choice is the fastest of the configurations that were measured there, or within a
+ * twentieth of it.
  */
 #include "plan_shape.h"
 
@@ -210,6 +211,36 @@ static void boxes_and_stages_share_memory(void **state)
     assert_in_range(threads.shared_bytes, 1, chip->shared_per_block);
 }
 
+/* The fastest kernels of batches of odd sizes, measured on an H200 (docs/notes/2026-11-28-gpu.md).
+ */
+static void ragged_batches(void **state)
+{
+    static const tgl_tuned rows[] = {
+        {"h200", "bf16", "TN", 121, 163, 70, 2842, "batch_mma_128x256"},
+        {"h200", "bf16", "TT", 8, 175, 19, 922, "batch_mma_16x256"},
+        {"h200", "bf16", "NT", 94, 26, 99, 121, "batch_mma_128x64"},
+        {"h200", "bf16", "TN", 122, 23, 97, 888, "batch_mma_128x32"},
+        {"h200", "bf16", "TN", 124, 25, 185, 131, "batch_mma_128x64"},
+        {"h200", "tf32", "TN", 11, 155, 27, 2753, "batch_mma_16x256"},
+        {"h200", "tf32", "TN", 177, 46, 69, 458, "batch_mma_64x64"},
+        {"h200", "tf32", "TT", 14, 21, 23, 887, "batch_mma_32x32"},
+        {"h200", "f64", "NT", 16, 33, 53, 2073, "batch_mma_16x64_f64"},
+        {"h200", "f64", "NN", 94, 13, 69, 217, "batch_mma_64x16_f64"},
+        {"h200", "f64", "TT", 158, 28, 43, 751, "batch_mma_64x32_f64"},
+        {"h200", "f64", "NT", 53, 53, 130, 3879, "batch_mma_64x64_f64"},
+        {"h200", "f64", "TT", 13, 15, 37, 223, "batch_mma_16x16_f64"},
+        {"h200", "f32", "TT", 43, 15, 176, 320, "simt_32x32x16"},
+        {"h200", "f32", "NN", 9, 127, 16, 1590, "small_batch_16x128"},
+        {"h200", "f32", "NN", 9, 123, 35, 102, "small_batch_16x128"},
+        {"h200", "f32", "TN", 105, 8, 29, 93, "small_batch_128x16"}};
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        const tgl_shape s = shape_of_row(&rows[i]);
+        const tgl_candidate c = choose("h200", &s);
+        assert_string_equal(tgl_choice_name(&c.choice), rows[i].kernel);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -222,6 +253,7 @@ int main(void)
         cmocka_unit_test(slivers_are_transposed),
         cmocka_unit_test(clusters_of_four),
         cmocka_unit_test(repacking_is_predicted),
+        cmocka_unit_test(ragged_batches),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -128,13 +128,13 @@ static void try_few_lines(tgl_device *dev, const tgl_choice *choice, tgl_type ty
 static void try_small(tgl_device *dev, const tgl_choice *choice, tgl_type type, uint64_t *seed)
 {
     const int widest = 16 / (int)tgl_type_size(type);
-    int most;
-    assert_int_equal(sscanf(tgl_choice_name(choice), "small_batch_%d", &most), 1);
+    int bm, bn;
+    assert_int_equal(sscanf(tgl_choice_name(choice), "small_batch_%dx%d", &bm, &bn), 2);
     for (int i = 0; i < 8; i++) {
         const int narrow = widest >> (i + (int)(*seed % 4)) % 4, width = narrow > 0 ? narrow : 1;
-        const int64_t edges = most / width, m = random_int(seed, 1, edges) * width;
-        const int64_t n = random_int(seed, 1, edges) * width;
-        const int64_t k = random_int(seed, 1, 2 * edges) * width;
+        const int64_t m = random_int(seed, 1, bm / width) * width;
+        const int64_t n = random_int(seed, 1, bn / width) * width;
+        const int64_t k = random_int(seed, 1, (bm + bn) / width) * width;
         typed_case c = {.problem = problem_in(type, m, n, k, i % 4, width),
                         .kernel = tgl_choice_name(choice)};
         vary(seed, &c);

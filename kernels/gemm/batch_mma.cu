@@ -11,9 +11,8 @@
  * product does not have are not copied. Parts of a tile that contain no row, no column or no k of
  * the product are not multiplied.
  *
- * If the rows of a 16-bit operand are aligned to 2 bytes only, cp.async cannot copy them to their
- * places. Both operands are then copied with their misalignment, and shifted within shared memory
- * before the multiplication (lib/raw_copies.h). In this case there is only one stage.
+ * An operand whose rows do not all begin at multiples of 8 bytes is copied with its misalignment,
+ * and fragments are read from where they lie (lib/raw_copies.h).
  *
  * 16-bit results whose rows follow each other without a gap, but do not begin at multiples of 16
  * bytes, are stored as one line (lib/packed_store.h).
@@ -65,22 +64,21 @@
 #include "lib/raw_copies.h"
 #include "lib/shuffle.h"
 
-/* IS_ODD: an operand is aligned to 2 bytes only; such operands are called odd. RAW_A, RAW_B:
- * offsets in shared memory of the raw lines (lib/raw_copies.h) of A and B. */
-#define IS_ODD    (IS_PLAIN(VEC_A) || IS_PLAIN(VEC_B))
-#define RAW_A     STAGE_BYTES /* behind the only stage */
-#define RAW_B     (RAW_A + RAW_BYTES(BM, A_K_MAJOR))
-#define ODD_BYTES (RAW_B + RAW_BYTES(BN, B_K_MAJOR))
+/* Bytes of a stage of the ring, and of A in it. A has a whole number of 16-byte words. */
+#define OPERAND_BYTES(edge, k_major, vec)                                                          \
+    (IS_RAW(vec) ? RAW_BYTES(edge, k_major) : (edge)*BK * SIZE)
+#define RING_A     OPERAND_BYTES(BM, A_K_MAJOR, VEC_A)
+#define RING_STAGE (RING_A + OPERAND_BYTES(BN, B_K_MAJOR, VEC_B))
+#define RING_BYTES (STAGES * RING_STAGE)
 
-#define RING_BYTES   (IS_ODD ? ODD_BYTES : STAGES * STAGE_BYTES)
 #define ROW_BYTES    (WARPS * 16 * PITCH * (ACCUMULATE == TYPE_F64 ? 8 : 4))
 #define RESULT_BYTES (ROW_BYTES > PACKED_BYTES ? ROW_BYTES : PACKED_BYTES)
 
 #if (BM & (BM - 1)) || (BN & (BN - 1)) || (BK & (BK - 1)) || BK % MMA_K || STAGES < 2
 #error "BM, BN, BK: powers of two; BK: a multiple of MMA_K; STAGES: at least 2"
 #endif
-#if IS_ODD && !(RAW_IS_LEGAL(BM, A_K_MAJOR) && RAW_IS_LEGAL(BN, B_K_MAJOR))
-#error "VEC_A, VEC_B: lines of odd operands have at most THREADS / 8 times 16 bytes"
+#if RAW_STEP(BM, A_K_MAJOR) == 0 || RAW_STEP(BN, B_K_MAJOR) == 0
+#error "BM, BN, BK: a line has at most 16 bytes for each thread"
 #endif
 
 /* ---- Tiles of the products ------------------------------------------------------------------- */
@@ -149,6 +147,86 @@ batch_mma_copy_tile(char *tile, const struct mma_origin *from, int k_left, const
     }
 }
 
+/* One operand of a product. */
+struct batch_mma_operand {
+    const void *matrix;
+    long long ld, stride;
+    bool is_listed;         /* the matrices of the batch are given by an array of pointers, not by a
+                               stride */
+    int edge, first, count; /* number of rows or columns of the matrix; the first one in the item;
+                               number of them in the item */
+};
+
+/* Returns the tile of operand x that begins at k. If the matrices of a batch follow each other
+ * without gaps, 16-byte words that are partly outside of a matrix may be loaded: the other part
+ * belongs to a neighbouring matrix. */
+static __device__ __forceinline__ struct raw_source raw_source_of(const struct batch_mma_operand *x,
+                                                                  const struct tgl_gemm_args *args,
+                                                                  int product, int k,
+                                                                  const bool k_major)
+{
+    enum { WORD = 16 / SIZE }; /* elements */
+    const int lines = k_major ? x->edge : args->k, width = k_major ? args->k : x->edge;
+    const long long length = (lines - 1) * x->ld + width;
+    const bool is_dense = !x->is_listed && x->stride == length;
+    const int shortest = length < WORD ? 1 : WORD; /* lower bound of the elements of a matrix */
+    const char *matrix = (const char *)x->matrix;
+    const int depth = min(args->k - k, BK);
+    struct raw_source s;
+    s.from = matrix + (k_major ? x->first * x->ld + k : k * x->ld + x->first) * SIZE;
+    s.line = x->ld * SIZE;
+    s.lines = k_major ? x->count : depth;
+    s.bytes = (k_major ? depth : x->count) * SIZE;
+    s.begin = matrix - (is_dense && min(product, WORD) * shortest >= WORD ? 16 : 0);
+    s.end = matrix + length * SIZE +
+            (is_dense && min(args->batch - 1 - product, WORD) * shortest >= WORD ? 16 : 0);
+    return s;
+}
+
+/* Copies a tile of operand x, of which k_left elements in K are left from k on. */
+static __device__ __forceinline__ void copy_operand(char *to, const struct batch_mma_operand *x,
+                                                    const struct tgl_gemm_args *args, int product,
+                                                    int k, int k_left, const int edge,
+                                                    const int vec, const bool k_major,
+                                                    const bool has_tail)
+{
+    if (IS_RAW(vec)) {
+        const struct raw_source from = raw_source_of(x, args, product, k, k_major);
+        copy_raw(to, &from, edge, k_major);
+    } else {
+        const struct mma_origin from =
+            mma_origin_of(x->matrix, x->ld, k_major ? x->first * x->ld + k : k * x->ld + x->first,
+                          x->count, edge, vec, k_major);
+        batch_mma_copy_tile(to, &from, k_left, edge, vec, k_major, has_tail);
+    }
+}
+
+static __device__ __forceinline__ struct batch_mma_operand
+operand_a_of(const struct tgl_gemm_args *args, const struct batch_mma_item *item)
+{
+    const struct batch_mma_operand A = {A_OF(args, item->product),
+                                        args->lda,
+                                        args->stride_a,
+                                        args->A_array != 0,
+                                        args->m,
+                                        item->row,
+                                        item->rows};
+    return A;
+}
+
+static __device__ __forceinline__ struct batch_mma_operand
+operand_b_of(const struct tgl_gemm_args *args, const struct batch_mma_item *item)
+{
+    const struct batch_mma_operand B = {B_OF(args, item->product),
+                                        args->ldb,
+                                        args->stride_b,
+                                        args->B_array != 0,
+                                        args->n,
+                                        item->col,
+                                        item->cols};
+    return B;
+}
+
 /* The state of the copies. */
 struct batch_mma_copier {
     int item, k; /* the next operand tiles to copy: the item and first k of these tiles */
@@ -157,7 +235,7 @@ struct batch_mma_copier {
 
 static __device__ __forceinline__ int next_stage(int stage)
 {
-    return stage == (STAGES - 1) * STAGE_BYTES ? 0 : stage + STAGE_BYTES;
+    return stage == (STAGES - 1) * RING_STAGE ? 0 : stage + RING_STAGE;
 }
 
 /* Copies the next tiles of A and B, if there are any. Each call commits a group of copies, which is
@@ -168,17 +246,12 @@ static __device__ __forceinline__ void batch_mma_copy_step(struct batch_mma_copi
 {
     if (c->item < batch_mma_items(args) && c->k < depth) {
         const struct batch_mma_item item = batch_mma_item_of(args, c->item);
-        const struct mma_origin A =
-            mma_origin_of(A_OF(args, item.product), args->lda,
-                          A_K_MAJOR ? item.row * args->lda + c->k : c->k * args->lda + item.row,
-                          item.rows, BM, VEC_A, A_K_MAJOR);
-        const struct mma_origin B =
-            mma_origin_of(B_OF(args, item.product), args->ldb,
-                          B_K_MAJOR ? item.col * args->ldb + c->k : c->k * args->ldb + item.col,
-                          item.cols, BN, VEC_B, B_K_MAJOR);
+        const struct batch_mma_operand A = operand_a_of(args, &item), B = operand_b_of(args, &item);
         char *stage = stages + c->stage;
-        batch_mma_copy_tile(stage, &A, depth - c->k, BM, VEC_A, A_K_MAJOR, TAIL_A);
-        batch_mma_copy_tile(stage + A_BYTES, &B, depth - c->k, BN, VEC_B, B_K_MAJOR, TAIL_B);
+        copy_operand(stage, &A, args, item.product, c->k, depth - c->k, BM, VEC_A, A_K_MAJOR,
+                     TAIL_A);
+        copy_operand(stage + RING_A, &B, args, item.product, c->k, depth - c->k, BN, VEC_B,
+                     B_K_MAJOR, TAIL_B);
         c->stage = next_stage(c->stage);
         c->k += BK;
         if (c->k >= depth) c->k = 0, c->item += (int)gridDim.x;
@@ -210,105 +283,43 @@ static __device__ __forceinline__ void clear_stages(char *stages)
     wait_for_threads();
 }
 
-/* ---- Copies of odd operands ------------------------------------------------------------------ */
-
-/* One operand of a product. */
-struct batch_mma_operand {
-    const void *matrix;
-    long long ld, stride;
-    bool is_listed;         /* the matrices of the batch are given by an array of pointers, not by a
-                               stride */
-    int edge, first, count; /* number of rows or columns of the matrix; the first one in the item;
-                               number of them in the item */
-};
-
-/* Returns the tile of operand x that begins at k. If the matrices of a batch follow each other
- * without gaps, 16-byte words that are partly outside of a matrix may be loaded: the other part
- * belongs to a neighbouring matrix. */
-static __device__ __forceinline__ struct raw_source raw_source_of(const struct batch_mma_operand *x,
-                                                                  const struct tgl_gemm_args *args,
-                                                                  int product, int k,
-                                                                  const bool k_major)
-{
-    enum { WORD = 16 / SIZE };
-    const int lines = k_major ? x->edge : args->k, width = k_major ? args->k : x->edge;
-    const long long length = (lines - 1) * x->ld + width;
-    const bool is_dense = !x->is_listed && x->stride == length;
-    const int shortest = length < WORD ? 1 : WORD; /* lower bound of the elements of a matrix */
-    const char *matrix = (const char *)x->matrix;
-    const int depth = min(args->k - k, BK);
-    struct raw_source s;
-    s.from = matrix + (k_major ? x->first * x->ld + k : k * x->ld + x->first) * SIZE;
-    s.line = x->ld * SIZE;
-    s.lines = k_major ? x->count : depth;
-    s.bytes = (k_major ? depth : x->count) * SIZE;
-    s.begin = matrix - (is_dense && min(product, WORD) * shortest >= WORD ? 16 : 0);
-    s.end = matrix + length * SIZE +
-            (is_dense && min(args->batch - 1 - product, WORD) * shortest >= WORD ? 16 : 0);
-    return s;
-}
-
-/* The tiles of A and B whose raw lines are being copied. */
-struct batch_mma_raw {
-    struct raw_lines A, B;
-    int k_left; /* K of the product that is left from the first k of the tiles on */
-};
-
-/* As batch_mma_copy_step(), but copies raw lines. */
-static __device__ __forceinline__ void batch_mma_copy_raw(struct batch_mma_raw *next,
-                                                          struct batch_mma_copier *c, char *shared,
-                                                          const struct tgl_gemm_args *args,
-                                                          int depth)
-{
-    if (c->item < batch_mma_items(args) && c->k < depth) {
-        const struct batch_mma_item item = batch_mma_item_of(args, c->item);
-        const struct batch_mma_operand A = {A_OF(args, item.product),
-                                            args->lda,
-                                            args->stride_a,
-                                            args->A_array != 0,
-                                            args->m,
-                                            item.row,
-                                            item.rows};
-        const struct batch_mma_operand B = {B_OF(args, item.product),
-                                            args->ldb,
-                                            args->stride_b,
-                                            args->B_array != 0,
-                                            args->n,
-                                            item.col,
-                                            item.cols};
-        const struct raw_source a = raw_source_of(&A, args, item.product, c->k, A_K_MAJOR);
-        const struct raw_source b = raw_source_of(&B, args, item.product, c->k, B_K_MAJOR);
-        next->A = raw_lines_of(&a);
-        next->B = raw_lines_of(&b);
-        next->k_left = depth - c->k;
-        copy_raw(shared + RAW_A, &a, BM, A_K_MAJOR);
-        copy_raw(shared + RAW_B, &b, BN, B_K_MAJOR);
-        c->k += BK;
-        if (c->k >= depth) c->k = 0, c->item += (int)gridDim.x;
-    }
-    async_commit();
-}
-
-/* Waits for the raw lines of the next tiles, and shifts them to their places in the stage. */
-static __device__ __forceinline__ void batch_mma_shift_raw(const struct batch_mma_raw *next,
-                                                           const struct tgl_gemm_args *args,
-                                                           char *shared)
-{
-    ASYNC_WAIT(0);
-    wait_for_threads(); /* raw lines have arrived, and all threads have multiplied the last tile */
-    shift_raw(shared, shared + RAW_A, &next->A, args->lda, next->k_left, BM, A_K_MAJOR);
-    shift_raw(shared + A_BYTES, shared + RAW_B, &next->B, args->ldb, next->k_left, BN, B_K_MAJOR);
-    wait_for_threads();
-}
-
 /* ---- Products -------------------------------------------------------------------------------- */
+
+/* Where a lane reads its fragments of an operand: in a tile, or in raw lines. */
+struct batch_mma_source {
+    struct mma_lane_source tile;
+    struct raw_lane_source raw;
+};
+
+/* x: the operand in the item to multiply; first: the warp's first row or column in the tile. */
+static __device__ __forceinline__ struct batch_mma_source
+batch_mma_source_of(const struct batch_mma_operand *x, int first, const int edge,
+                    const bool k_major, const bool is_a)
+{
+    const char *from = (const char *)x->matrix + (k_major ? x->first * x->ld : x->first) * SIZE;
+    const struct batch_mma_source source = {
+        mma_lane_source(first, 0, edge, k_major, is_a),
+        raw_lane_source((unsigned)(unsigned long long)from % 16, x->ld, first, edge, k_major)};
+    return source;
+}
+
+static __device__ __forceinline__ void
+batch_mma_load_fragment(fragment_t *to, const char *tile, const struct batch_mma_source *source,
+                        const int e, const int p, int k_left, const int edge, const int vec,
+                        const bool k_major, const bool is_a)
+{
+    if (IS_RAW(vec))
+        raw_load_fragment(to, tile, &source->raw, e, p, k_left, edge, vec, k_major, is_a);
+    else
+        mma_load_fragment(to, tile, &source->tile, e, p, edge, k_major, is_a);
+}
 
 /* acc += the product of a tile, over the first `depth` of its K. rows, cols: how many rows and
  * columns of D exist from the warp's first ones on. */
 static __device__ __forceinline__ void
 batch_mma_multiply_tile(accumulate_t (*acc)[NT][4], const char *stage,
-                        const struct mma_lane_source *source_a,
-                        const struct mma_lane_source *source_b, int rows, int cols, int depth)
+                        const struct batch_mma_source *source_a,
+                        const struct batch_mma_source *source_b, int rows, int cols, int depth)
 {
 #pragma unroll
     for (int p = 0; p < BK; p += MMA_K) {
@@ -317,13 +328,15 @@ batch_mma_multiply_tile(accumulate_t (*acc)[NT][4], const char *stage,
 #pragma unroll
         for (int i = 0; i < MT; i++)
             if (i * 16 < rows) {
-                mma_load_fragment(a[i], stage, source_a, i * 16, p, BM, A_K_MAJOR, true);
+                batch_mma_load_fragment(a[i], stage, source_a, i * 16, p, depth, BM, VEC_A,
+                                        A_K_MAJOR, true);
                 round_fragments(&a[i], 1);
             }
 #pragma unroll
         for (int j = 0; j < NT / 2; j++)
             if (j * 16 < cols) {
-                mma_load_fragment(b[j], stage + A_BYTES, source_b, j * 16, p, BN, B_K_MAJOR, false);
+                batch_mma_load_fragment(b[j], stage + RING_A, source_b, j * 16, p, depth, BN, VEC_B,
+                                        B_K_MAJOR, false);
                 round_fragments(&b[j], 1);
             }
 #pragma unroll
@@ -345,8 +358,6 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
     DYNAMIC_SHARED(char, shared, RING_BYTES + RESULT_BYTES);
     const int warp = uniform((int)threadIdx.x / 32);
     const int row = warp % WARPS_M * WM, col = warp / WARPS_M * WN;
-    const struct mma_lane_source a = mma_lane_source(row, 0, BM, A_K_MAJOR, true);
-    const struct mma_lane_source b = mma_lane_source(col, 0, BN, B_K_MAJOR, false);
     accumulate_t *results = (accumulate_t *)(shared + RING_BYTES) + warp * 16 * PITCH;
 
     clear_stages(shared);
@@ -354,30 +365,24 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
     if (args.overlaps) let_later_launches_start();
     const int depth = DEPTH_OF(&args), items = batch_mma_items(&args);
     struct batch_mma_copier copier = {(int)blockIdx.x, 0, 0};
-#if IS_ODD
-    struct batch_mma_raw next = {{0}};
-    batch_mma_copy_raw(&next, &copier, shared, &args, depth);
-#else
 #pragma unroll
     for (int i = 0; i < STAGES - 1; i++)
         batch_mma_copy_step(&copier, shared, &args, depth);
-#endif
 
     int stage = 0;
     for (int number = (int)blockIdx.x; number < items; number += (int)gridDim.x) {
         const struct batch_mma_item item = batch_mma_item_of(&args, number);
         const int rows = item.rows - row, cols = item.cols - col;
+        const struct batch_mma_operand A = operand_a_of(&args, &item),
+                                       B = operand_b_of(&args, &item);
+        const struct batch_mma_source a = batch_mma_source_of(&A, row, BM, A_K_MAJOR, true);
+        const struct batch_mma_source b = batch_mma_source_of(&B, col, BN, B_K_MAJOR, false);
         accumulate_t acc[MT][NT][4] = {{{0}}};
         for (int k = 0; k < depth; k += BK) {
-#if IS_ODD
-            batch_mma_shift_raw(&next, &args, shared);
-            batch_mma_copy_raw(&next, &copier, shared, &args, depth);
-#else
             batch_mma_wait_for_copies();
             batch_mma_copy_step(&copier, shared, &args, depth);
-#endif
             batch_mma_multiply_tile(acc, shared + stage, &a, &b, rows, cols, depth - k);
-            if (!IS_ODD) stage = next_stage(stage);
+            stage = next_stage(stage);
         }
         const struct epilogue_operands with =
             epilogue_operands(&args, D_OF(&args, item.product), item.product);

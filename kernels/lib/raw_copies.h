@@ -1,24 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Asynchronous copies of 16-bit operands that are aligned to 2 bytes only into the tiles of
- * lib/mma_tiles.h. cp.async copies 16-byte words to multiples of 16 bytes, so the lines of a tile
- * are copied in two steps. A line is a row of the tile as it is in memory: a row or a column of the
- * operand. First the 16-byte words that contain a line are copied, unshifted and whole, to a "raw"
- * line in shared memory. Then threads shift the raw line into the tile. The kernel defines THREADS.
+ * Operands whose lines do not all begin at multiples of 8 bytes, for gemm/batch_mma.cu. A line is a
+ * row of the tile as it is in memory: a row or a column of the operand. cp.async copies 16 bytes at
+ * once only between multiples of 16 bytes. Therefore the 16-byte words that contain a line are
+ * copied whole, to a "raw" line in shared memory. The line keeps its distance from a multiple of 16
+ * bytes, and lanes read their fragments element by element from where it lies. Raw lines take more
+ * shared memory, and reads of single elements take longer: copies of 8 bytes, each to its place,
+ * are faster. The kernel defines THREADS.
  */
 #ifndef TGL_RAW_COPIES_H
 #define TGL_RAW_COPIES_H
 
 #include "lib/mma_tiles.h"
-#include "lib/unaligned.h"
 
-/* A raw line has one 16-byte word more than a line of the tile. A thread copies, and later shifts,
- * the same word of every RAW_STEP'th line. RAW_STEP is a multiple of 8: all lines of a thread then
- * have the same swizzle, and begin at the same byte of a word. */
-#define RAW_PITCH(edge, k_major)  (LINE_BYTES(edge, k_major) + 16)
-#define RAW_BYTES(edge, k_major)  (((k_major) ? (edge) : BK) * RAW_PITCH(edge, k_major))
-#define RAW_STEP(edge, k_major)   (THREADS * 16 / LINE_BYTES(edge, k_major))
-#define RAW_IS_LEGAL(edge, k_maj) (RAW_STEP(edge, k_maj) % 8 == 0 && RAW_STEP(edge, k_maj) > 0)
+/* Whether an operand has raw lines. vec: VEC_A or VEC_B. */
+#define IS_RAW(vec) (SIZE * (vec) < 8)
+
+/* A raw line has a 16-byte word more than a line of the tile. MN-major lines of FP32 are 32 bytes
+ * longer: with aligned lines, the lanes of a warp then read from different banks. A thread copies
+ * the same word of every RAW_STEP'th line. */
+#define RAW_PAD(k_major)         (SIZE == 4 && !(k_major) ? 32 : 16)
+#define RAW_PITCH(edge, k_major) (LINE_BYTES(edge, k_major) + RAW_PAD(k_major))
+#define RAW_BYTES(edge, k_major) (((k_major) ? (edge) : BK) * RAW_PITCH(edge, k_major))
+#define RAW_STEP(edge, k_major)  (THREADS * 16 / LINE_BYTES(edge, k_major))
+
+#if SIZE == 2
+typedef unsigned short raw_element;
+#else
+typedef unsigned raw_element; /* F64 has no raw lines */
+#endif
+
+/* ---- Copies ---------------------------------------------------------------------------------- */
 
 /* A tile of an operand in global memory. */
 struct raw_source {
@@ -38,10 +50,10 @@ void tgl_sim_wide_load(const void *words, unsigned bytes);
  * whole word may be loaded. The simulator reports loads that go beyond the end of a row: on the
  * simulator only the elements are copied. */
 static __device__ __forceinline__ void copy_raw_word(char *to, const char *word, int first,
-                                                     int last, const struct raw_source *x,
+                                                     int last, const struct raw_source *from,
                                                      const bool is_inside)
 {
-    if (is_inside || (word >= x->begin && word + 16 <= x->end)) {
+    if (is_inside || (word >= from->begin && word + 16 <= from->end)) {
 #ifdef TGL_SIM
         tgl_sim_wide_load(word, 16);
 #else
@@ -49,14 +61,16 @@ static __device__ __forceinline__ void copy_raw_word(char *to, const char *word,
         return;
 #endif
     }
-    unsigned elements[8];
+    enum { ELEMENTS = 16 / SIZE };
+    raw_element x[ELEMENTS];
 #pragma unroll
-    for (int i = 0; i < 8; i++) {
-        elements[i] = 0;
-        if (2 * i >= first && 2 * i < last) elements[i] = ((const unsigned short *)word)[i];
+    for (int i = 0; i < ELEMENTS; i++) {
+        x[i] = 0;
+        if (i * SIZE >= first && i * SIZE < last) x[i] = ((const raw_element *)word)[i];
     }
-    *(uint4 *)to = make_uint4(elements[0] | elements[1] << 16, elements[2] | elements[3] << 16,
-                              elements[4] | elements[5] << 16, elements[6] | elements[7] << 16);
+#pragma unroll
+    for (int i = 0; i < ELEMENTS; i++)
+        ((raw_element *)to)[i] = x[i];
 }
 
 /* Issues the copies of a tile. is_inside: all 16-byte words that contain a part of the tile may be
@@ -68,18 +82,17 @@ static __device__ __forceinline__ void copy_raw_lines(char *raw, const struct ra
     const int line_bytes = LINE_BYTES(edge, k_major), step = RAW_STEP(edge, k_major);
     const int at = (int)threadIdx.x % (line_bytes / 16) * 16;
     int line = (int)threadIdx.x / (line_bytes / 16);
-    const char *word = x->from + line * x->line;
-    const int skip = (int)((unsigned long long)word % 16), last = skip + x->bytes;
-    const bool has_more = at == 0 && last > line_bytes;
-    word += at - skip;
+    const char *from = x->from + line * x->line;
     char *to = raw + line * RAW_PITCH(edge, k_major) + at;
-    if (at >= last) return;
 #pragma unroll 1
     for (; line < x->lines; line += step) {
-        copy_raw_word(to, word, at == 0 ? skip : 0, min(last - at, 16), x, is_inside);
-        if (has_more)
+        const int skip = (int)((unsigned)(unsigned long long)from % 16), last = skip + x->bytes;
+        const char *word = from - skip + at;
+        if (at < last)
+            copy_raw_word(to, word, at == 0 ? skip : 0, min(last - at, 16), x, is_inside);
+        if (at == 0 && last > line_bytes)
             copy_raw_word(to + line_bytes, word + line_bytes, 0, last - line_bytes, x, is_inside);
-        word += step * x->line;
+        from += step * x->line;
         to += step * RAW_PITCH(edge, k_major);
     }
 }
@@ -95,50 +108,66 @@ static __device__ __forceinline__ void copy_raw(char *raw, const struct raw_sour
         copy_raw_lines(raw, x, edge, k_major, false);
 }
 
-/* The part of a raw_source that shift_raw() needs once the copies have been issued. */
-struct raw_lines {
-    int lines, bytes; /* as in struct raw_source */
-    int skip;         /* bytes of the first line's first word that are before its elements */
+/* ---- Fragments ------------------------------------------------------------------------------- */
+
+/* Lines that are a multiple of 8 apart begin at the same byte of a word, and so do parts of a line
+ * that are 16 bytes apart. The elements of a lane's fragments are therefore constant distances from
+ * one of two places. */
+struct raw_lane_source {
+    unsigned at;   /* offset in the raw lines, in bytes, of the lane's first element */
+    unsigned next; /* of the next element in K; only 16-bit types use it */
 };
 
-static __device__ __forceinline__ struct raw_lines raw_lines_of(const struct raw_source *x)
+/* skip: distance of the tile's first element from a multiple of 16 bytes in memory. ld: elements
+ * from a line to the next in memory. first: the warp's first row or column in the tile. */
+static __device__ __forceinline__ struct raw_lane_source
+raw_lane_source(unsigned skip, long long ld, int first, const int edge, const bool k_major)
 {
-    const struct raw_lines lines = {x->lines, x->bytes,
-                                    (int)((unsigned)(unsigned long long)x->from % 16)};
-    return lines;
+    const unsigned lane = threadIdx.x % 32, k = lane % 4 * (SIZE == 2 ? 2 : 1);
+    const unsigned line = k_major ? lane / 4 : k, element = k_major ? k : first + lane / 4;
+    const unsigned lines = (k_major ? first : 0) + line, step = (unsigned)ld * SIZE;
+    struct raw_lane_source source;
+    source.at = lines * RAW_PITCH(edge, k_major) + (skip + line * step) % 16 + element * SIZE;
+    source.next = k_major ? source.at + SIZE
+                          : (lines + 1) * RAW_PITCH(edge, k_major) +
+                                (skip + (line + 1) * step) % 16 + element * SIZE;
+    return source;
 }
 
-/* Moves a tile from its raw lines to its place, with zeros from the end of K to the end of the last
- * step of mma.sync. Rows and columns that do not exist are not stored. k_left: K of the matrix from
- * the beginning of the tile on. ld: elements from a line to the next in memory. */
-static __device__ __forceinline__ void shift_raw(char *tile, const char *raw,
-                                                 const struct raw_lines *x, long long ld,
-                                                 int k_left, const int edge, const bool k_major)
+/* As mma_load_fragment(), from raw lines. k_left: K of the product from p = 0 on. What lies behind
+ * the end of K becomes zero: it may be NaN. */
+static __device__ __forceinline__ void raw_load_fragment(fragment_t *to, const char *raw,
+                                                         const struct raw_lane_source *from,
+                                                         const int e, const int p, int k_left,
+                                                         const int edge, const int vec,
+                                                         const bool k_major, const bool is_a)
 {
-    const int line_bytes = LINE_BYTES(edge, k_major), step = RAW_STEP(edge, k_major);
-    const int depth = min((k_left + MMA_K - 1) / MMA_K * MMA_K, BK);
-    const int at = (int)threadIdx.x % (line_bytes / 16) * 16;
-    const int lines = at >= (k_major ? depth * SIZE : x->bytes) ? 0 : k_major ? x->lines : depth;
-    int line = (int)threadIdx.x / (line_bytes / 16);
-    const int skip = (int)((unsigned)(x->skip + line * ((int)(ld % 8) * SIZE)) % 16);
-    const char *from = raw + line * RAW_PITCH(edge, k_major) + at;
-    char *to = tile + line * line_bytes + (at ^ (int)swizzle_of((unsigned)line, edge, k_major));
-    unsigned keep[4]; /* masks of the elements that exist */
 #pragma unroll
-    for (int w = 0; w < 4; w++) {
-        const int bytes = k_major ? x->bytes - at - 4 * w : 4;
-        keep[w] = bytes >= 4 ? ~0u : bytes > 0 ? 0xffffu : 0;
+    for (int i = 0; i < FRAGMENT; i++) {
+        const int own_e = e + (is_a ? i % 2 : i / 2) * 8;
+        const int own_p = p + (is_a ? i / 2 : i % 2) * (MMA_K / 2);
+        const char *at = raw + (k_major ? own_e : own_p) * RAW_PITCH(edge, k_major) +
+                         (k_major ? own_p : own_e) * SIZE;
+#if SIZE == 2
+        if (k_major && vec > 1)
+            to[i] = *(const unsigned *)(at + from->at);
+        else
+            to[i] = *(const unsigned short *)(at + from->at) |
+                    (unsigned)*(const unsigned short *)(at + from->next) << 16;
+#else
+        to[i] = *(const fragment_t *)(at + from->at);
+#endif
     }
-#pragma unroll 2
-    for (; line < lines; line += step) {
-        uint4 v = join_words(*(const uint4 *)from, *(const uint4 *)(from + 16), skip);
-        if (k_major)
-            v = make_uint4(v.x & keep[0], v.y & keep[1], v.z & keep[2], v.w & keep[3]);
-        else if (line >= x->lines)
-            v = make_uint4(0, 0, 0, 0);
-        *(uint4 *)to = v;
-        from += step * RAW_PITCH(edge, k_major);
-        to += step * line_bytes;
+    if (p + MMA_K <= k_left) return;
+#pragma unroll
+    for (int i = 0; i < FRAGMENT; i++) {
+        const int k = p + (is_a ? i / 2 : i % 2) * (MMA_K / 2) +
+                      (int)(threadIdx.x % 4u) * (SIZE == 2 ? 2 : 1);
+#if SIZE == 2
+        to[i] &= k + 1 < k_left ? ~0u : k < k_left ? 0xffffu : 0u;
+#else
+        if (k >= k_left) to[i] = 0;
+#endif
     }
 }
 

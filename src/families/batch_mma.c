@@ -35,9 +35,15 @@ static const batch_mma_row batch_mma_rows[] = {
     {"batch_mma_64x128",     64, 128, 64, 32, 32, 2, 4, false,  2, 128},
     {"batch_mma_128x64",    128,  64, 64, 32, 32, 2, 4, false,  2, 128},
     {"batch_mma_128x128",   128, 128, 64, 64, 32, 2, 4, false,  2, 128},
+    {"batch_mma_16x256",     16, 256, 32, 16, 64, 2, 4, false,  4, 128},
+    {"batch_mma_128x256",   128, 256, 32, 32, 64, 2, 4, false,  1, 128},
     {"batch_mma_16x16_f64",  16,  16, 16, 16, 16, 4, 1, true,  14, 144},
     {"batch_mma_32x32_f64",  32,  32, 16, 16, 32, 3, 1, true,   6, 168},
-    {"batch_mma_64x64_f64",  64,  64, 16, 16, 32, 3, 1, true,   2, 128},
+    {"batch_mma_16x64_f64",  16,  64, 16, 16, 32, 3, 4, true,   6, 168},
+    {"batch_mma_64x16_f64",  64,  16, 16, 16, 16, 3, 4, true,   4, 128},
+    {"batch_mma_32x64_f64",  32,  64, 16, 16, 32, 3, 4, true,   4, 128},
+    {"batch_mma_64x32_f64",  64,  32, 16, 16, 32, 3, 4, true,   4, 128},
+    {"batch_mma_64x64_f64",  64,  64, 16, 16, 32, 3, 4, true,   2, 128},
 };
 // clang-format on
 
@@ -71,32 +77,31 @@ static int bk_of(const batch_mma_geometry *g)
     return (int)tgl_min64(g->row->bk, LINE_BYTES / g->size);
 }
 
-/* Whether an operand is aligned to 2 bytes only, so that cp.async, which copies at least 4 bytes,
- * cannot copy its lines exactly. The kernel then copies raw lines (kernels/lib/raw_copies.h): a
- * line with the bytes around it. */
-static bool is_odd(const batch_mma_geometry *g, int vec_a, int vec_b)
+/* Whether the kernel copies raw lines of an operand: IS_RAW() of kernels/lib/raw_copies.h. */
+static bool is_raw(const batch_mma_geometry *g, int vec)
 {
-    return g->size * tgl_min64(vec_a, vec_b) < 4;
+    return g->size * vec < 8;
 }
 
-/* Bytes of the raw lines of an operand in shared memory. A raw line has 16 bytes more than a line
- * of the tile. */
-static int raw_bytes(const batch_mma_geometry *g, int edge, bool is_k_major)
+/* Bytes of an operand in a stage. Raw lines are longer: RAW_PAD() of kernels/lib/raw_copies.h. */
+static int batch_mma_operand_bytes(const batch_mma_geometry *g, int edge, int vec, bool is_k_major)
 {
-    const int bk = bk_of(g);
-    return is_k_major ? edge * (bk * g->size + 16) : bk * (edge * g->size + 16);
+    const int bk = bk_of(g), lines = is_k_major ? edge : bk;
+    const int pad = g->size == 4 && !is_k_major ? 32 : 16;
+    return edge * bk * g->size + (is_raw(g, vec) ? lines * pad : 0);
 }
 
-/* Bytes of shared memory of a block: for the tiles, and for the results. */
-static int batch_mma_shared_bytes(const batch_mma_geometry *g, const tgl_shape *s, bool odd)
+/* Bytes of shared memory of a block: for the stages, and for the results. */
+static int batch_mma_shared_bytes(const batch_mma_geometry *g, const tgl_shape *s, int vec_a,
+                                  int vec_b)
 {
     const batch_mma_row *t = g->row;
     const int warps = t->bm / t->wm * (t->bn / t->wn), sum = g->size == 8 ? 8 : 4;
     const int rows = warps * 16 * (t->wn + 8) * sum; /* 16 rows of each warp */
     const int packed = tgl_type_size(s->type_d) == 2 ? t->bm * t->bn * 2 + 16 : 0;
-    const int stage = (t->bm + t->bn) * bk_of(g) * g->size;
-    const int raw = raw_bytes(g, t->bm, !s->trans_a) + raw_bytes(g, t->bn, s->trans_b);
-    return (odd ? stage + raw : t->stages * stage) + (rows > packed ? rows : packed);
+    const int stage = batch_mma_operand_bytes(g, t->bm, vec_a, !s->trans_a) +
+                      batch_mma_operand_bytes(g, t->bn, vec_b, s->trans_b);
+    return t->stages * stage + (rows > packed ? rows : packed);
 }
 
 /* Returns NULL, or why the choice cannot compute the product. */
@@ -130,42 +135,36 @@ static const char *batch_mma_make_geometry(const tgl_shape *s, const tgl_choice 
         .loops_over_batch = true,
         .args = {.splits = 1, .cluster = 1},
     };
-    g->step.dynamic_shared = batch_mma_shared_bytes(g, s, is_odd(g, g->step.vec_a, g->step.vec_b));
-    g->step.dynamic_shared_unaligned = batch_mma_shared_bytes(g, s, is_odd(g, 1, 1));
+    g->step.dynamic_shared = batch_mma_shared_bytes(g, s, g->step.vec_a, g->step.vec_b);
+    g->step.dynamic_shared_unaligned = batch_mma_shared_bytes(g, s, 1, 1);
     return NULL;
 }
 
 /* ---- Predicted time -------------------------------------------------------------------------- */
 
-/* Constants of the cost model, fitted to batches on an H200: 16x16x16 to 64x64x64 in bf16, TF32 and
- * f64, and 30 batches of odd sizes up to 175. Odd operands: see is_odd(). */
+/* Constants of the cost model, fitted to 104 measurements on an H200: batches of 16x16x16 to
+ * 64x64x64 in bf16, TF32 and f64, and the configurations for 21 batches of odd sizes up to 185. */
 enum {
-    BLOCK_CYCLES = 2200,      /* cycles of a block before its first tile and after its last one */
-    TILE_CYCLES = 1000,       /* minimum cycles of a block for one tile of K (bk elements) */
-    WARP_CYCLES = 100,        /* cycles of an SM per warp and tile of K, if m or n is above LARGE */
-    ODD_WARP_CYCLES = 320,    /* as WARP_CYCLES, but with odd operands, and for any m and n */
-    COPY_4_BYTES_A_CLOCK = 12 /* rate of operands that are copied 4 bytes at a time, in bytes per
-                                 clock of an SM; includes the reads of their fragments */
+    BLOCK_CYCLES = 3200,       /* cycles of a block before its first tile and after its last one */
+    TILE_CYCLES = 600,         /* minimum cycles of a block for one tile of K (bk elements) */
+    COPY_BYTES_A_CLOCK = 100,  /* rate of copies of 16 bytes, in bytes per clock of an SM */
+    COPY_8_BYTES_A_CLOCK = 37, /* of copies of 8 bytes */
+    FRAGMENT_BYTES_A_CLOCK = 136, /* of all fragments of a tile, some of which are not read */
+    RAW_BYTES_A_CLOCK = 88,       /* the same if an operand has raw lines */
+    HALF_RATE_WARPS = 5           /* an SM with w warps works at w / (w + 5) of its rate */
 };
+static const double RAW_CYCLES = 0.18; /* cycles of an SM to copy an element to a raw line */
 /* Cycles of an SM per result of a tile and per byte of an element of A. Results of the tile that
- * lie outside D count half. */
-static const double RESULT_CYCLES = 0.13;
-/* Factors on RESULT_CYCLES if rows of D are unaligned: UNALIGNED_16 for 16-bit results, UNALIGNED
- * for other types. */
-static const double UNALIGNED_16 = 2.5, UNALIGNED = 1.2;
-/* Cycles of an SM with odd operands: ODD_CYCLES per element of A and B; and per result LINE_CYCLES
- * if rows of D are aligned or contiguous, else ROW_CYCLES * WM. */
-static const double ODD_CYCLES = 0.1, LINE_CYCLES = 0.28, ROW_CYCLES = 0.02;
-static const double STREAM_SHARE =
-    0.91; /* fraction of tgl_stream_rate() that loads reach while D is stored */
-static const double OVERLAP = 3; /* exponent p: loads of x seconds and work of y seconds overlap,
+ * lie outside D count half. UNALIGNED_16: factor for 16-bit results whose rows are unaligned. */
+static const double RESULT_CYCLES = 0.075, UNALIGNED_16 = 2.7;
+static const double OVERLAP = 4; /* exponent p: loads of x seconds and work of y seconds overlap,
                                     and take (x^p + y^p)^(1/p) together */
 
-/* Cycles of an SM to copy `elements` elements of an operand, 4 bytes at a time. Wider copies cost
- * nothing here. */
-static double narrow_cycles(const batch_mma_geometry *g, double elements, int vec)
+/* Cycles of an SM to copy `elements` elements of an operand. */
+static double batch_mma_copy_cycles(const batch_mma_geometry *g, double elements, int vec)
 {
-    return g->size * vec == 4 ? elements * g->size / COPY_4_BYTES_A_CLOCK : 0;
+    if (is_raw(g, vec)) return RAW_CYCLES * elements;
+    return elements * g->size / (g->size * vec == 8 ? COPY_8_BYTES_A_CLOCK : COPY_BYTES_A_CLOCK);
 }
 
 /* Cycles of an SM to compute one tile of D, m x n. */
@@ -174,39 +173,35 @@ static double item_cycles(const tgl_shape *s, const batch_mma_geometry *g, doubl
     const batch_mma_row *t = g->row;
     const bool has_16_bits = tgl_type_size(s->type_d) == 2;
     const bool is_line = has_16_bits && s->ldd == s->n && g->tiles_n == 1;
-    const bool is_aligned = is_line || s->ldd % 4 == 0;
-    const int warps = g->step.threads / 32;
-    const double k = (double)s->k, warp_steps = warps * ceil(k / bk_of(g));
-    if (is_odd(g, g->step.vec_a, g->step.vec_b))
-        return ODD_WARP_CYCLES * warp_steps + ODD_CYCLES * (m + n) * k +
-               (is_aligned ? LINE_CYCLES : ROW_CYCLES * t->wm) * m * n;
-    return (s->m > LARGE || s->n > LARGE ? WARP_CYCLES * warp_steps : 0) +
-           RESULT_CYCLES * g->size * (t->bm * t->bn + m * n) / 2 *
-               (is_aligned    ? 1
-                : has_16_bits ? UNALIGNED_16
-                              : UNALIGNED) +
-           narrow_cycles(g, m * k, g->step.vec_a) + narrow_cycles(g, n * k, g->step.vec_b);
+    const double factor = has_16_bits && !is_line && s->ldd % 4 != 0 ? UNALIGNED_16 : 1;
+    const bool has_raw = is_raw(g, g->step.vec_a) || is_raw(g, g->step.vec_b);
+    const double k = (double)s->k;
+    const double fragments = g->step.threads / 32 * (t->wm + t->wn) * k * g->size;
+    return fragments / (has_raw ? RAW_BYTES_A_CLOCK : FRAGMENT_BYTES_A_CLOCK) +
+           batch_mma_copy_cycles(g, m * k, g->step.vec_a) +
+           batch_mma_copy_cycles(g, n * k, g->step.vec_b) +
+           RESULT_CYCLES * factor * g->size * (t->bm * t->bn + m * n) / 2;
 }
 
+/* of_sm: blocks of the SM that has the most. */
 static void batch_mma_predict_time(const tgl_chip *chip, const tgl_shape *s,
                                    const batch_mma_geometry *g, tgl_candidate *c)
 {
-    const batch_mma_row *t = g->row;
     const double k = (double)s->k, items = (double)(s->batch * g->tiles_m * g->tiles_n);
     const double m = (double)s->m / (double)g->tiles_m, n = (double)s->n / (double)g->tiles_n;
     const double clock = 1e6 * chip->clock_mhz, slots = (double)chip->sms * c->resident;
     const int bk = bk_of(g);
     c->blocks = (double)g->step.blocks;
-    const double active = c->blocks < slots ? c->blocks : slots;
-    const double of_sm = active > chip->sms ? active / chip->sms : 1;
-    const double rounds = ceil(c->blocks / slots), turns = ceil(items / c->blocks);
-    const double in_flight = (double)g->size * (t->stages - 1) * (m + n) * (k < bk ? k : bk);
-    const double work = rounds * turns * of_sm * item_cycles(s, g, m, n) / clock;
+    const double active = c->blocks < slots ? c->blocks : slots, of_sm = ceil(active / chip->sms);
+    const double warps = of_sm * g->step.threads / 32, factor = 1 + HALF_RATE_WARPS / warps;
+    const double turns = ceil(c->blocks / slots) * ceil(items / c->blocks);
+    const double in_flight = (double)g->size * (g->row->stages - 1) * (m + n) * (k < bk ? k : bk);
+    const double work = turns * of_sm * factor * item_cycles(s, g, m, n) / clock;
     const double bytes = tgl_operand_bytes(s);
-    const double stream = bytes / (STREAM_SHARE * tgl_stream_rate(chip, active, in_flight));
-    const double around = BLOCK_CYCLES * rounds / clock;
+    const double stream = bytes / tgl_stream_rate(chip, active, in_flight);
+    const double around = BLOCK_CYCLES * ceil(c->blocks / slots) / clock;
     c->memory = pow(pow(stream, OVERLAP) + pow(work, OVERLAP), 1 / OVERLAP) + around;
-    c->compute = around + TILE_CYCLES * rounds * turns * ceil(k / bk) / clock;
+    c->compute = around + TILE_CYCLES * turns * ceil(k / bk) / clock;
     c->l2 = bytes / chip->l2_rate;
 }
 

@@ -7,6 +7,7 @@
 #include "families/unsupported.h"
 
 #include <limits.h>
+#include <math.h>
 
 /* ---- Configurations -------------------------------------------------------------------------- */
 
@@ -29,6 +30,8 @@ static const small_batch_row small_batch_rows[] = {
     {"small_batch_32x32", 32, 32, 32, 4, 4, 2, 1,  9,  96,  6, 168},
     {"small_batch_48x48", 48, 48, 48, 4, 4, 2, 2,  2,  96,  1, 168},
     {"small_batch_64x64", 64, 64, 32, 8, 4, 2, 1,  3, 168,  2, 255},
+    {"small_batch_16x128", 16, 128, 32, 4, 4, 2, 1, 5, 96, 3, 168},
+    {"small_batch_128x16", 128, 16, 32, 4, 4, 2, 1, 5, 96, 3, 168},
 };
 // clang-format on
 
@@ -108,15 +111,16 @@ static const char *small_batch_make_geometry(const tgl_shape *s, const tgl_choic
 
 /* ---- Predicted time -------------------------------------------------------------------------- */
 
-/* Fitted to measurements on an H200. */
+/* Fitted to 38 measurements on an H200: batches of 16x16x16 to 64x64x64 in FP32, and of odd sizes
+ * up to 176. */
 enum {
-    LAUNCH_CYCLES = 2000, /* cycles of a launch */
-    BLOCK_CYCLES = 1500,  /* cycles of a block before its first tile arrives */
+    LAUNCH_CYCLES = 1000, /* cycles of a launch */
+    BLOCK_CYCLES = 350,   /* cycles of a block before its first tile arrives */
     TILE_CYCLES = 1000,   /* minimum cycles of a block for one tile of K (bk elements) */
-    COPY_CYCLES = 6,      /* cycles of an SM for a warp's copy instruction of 16 bytes per thread */
-    NARROW_COPY_CYCLES = 13, /* cycles of an SM for a warp's copy instruction of fewer bytes */
 };
-static const double FFMA_SHARE = 0.6; /* fraction of the time of FFMAs that loads do not hide */
+static const double FFMA_SHARE = 0.55; /* fraction of the time of FFMAs that loads do not hide */
+/* Cycles of an SM for a warp's copy instruction of 16 bytes per thread, and of fewer bytes. */
+static const double COPY_CYCLES = 6.5, NARROW_COPY_CYCLES = 13;
 
 /* Cycles that an SM takes to copy one operand of a product. size: bytes of an element. */
 static double small_batch_copy_cycles(double edge, double depth, int vec, int size)
@@ -124,32 +128,39 @@ static double small_batch_copy_cycles(double edge, double depth, int vec, int si
     return edge * depth / vec / 32 * (vec * size == 16 ? COPY_CYCLES : NARROW_COPY_CYCLES);
 }
 
+/* Cycles that an SM takes for a product, apart from the loads. */
+static double small_batch_product_cycles(const tgl_chip *chip, const tgl_shape *s,
+                                         const small_batch_geometry *g)
+{
+    const small_batch_row *t = g->row;
+    const int size = (int)tgl_type_size(s->type_a);
+    const double depth = (double)(tgl_ceil_div(s->k, t->bk) * t->bk);
+    const double ffmas = (double)(t->bm * t->bn) * 4 * (double)tgl_ceil_div(s->k, 4);
+    return ffmas / tgl_fma_lanes(chip, s->type_accumulate) * FFMA_SHARE +
+           small_batch_copy_cycles(t->bm, depth, g->step.vec_a, size) +
+           small_batch_copy_cycles(t->bn, depth, g->step.vec_b, size);
+}
+
+/* of_sm: blocks of the SM that has the most. */
 static void small_batch_predict_time(const tgl_chip *chip, const tgl_shape *s,
                                      const small_batch_geometry *g, tgl_candidate *c)
 {
     const small_batch_row *t = g->row;
-    const double m = (double)s->m, n = (double)s->n, k = (double)s->k, batch = (double)s->batch;
+    const double m = (double)s->m, n = (double)s->n, k = (double)s->k;
     const double clock = 1e6 * chip->clock_mhz, slots = (double)chip->sms * c->resident;
     c->blocks = (double)g->step.blocks;
-    const double active = c->blocks < slots ? c->blocks : slots;
-    const double busy = active < chip->sms ? active / chip->sms : 1;
-    const double rounds = (double)(int64_t)((c->blocks + slots - 1) / slots);
-    /* Products that a block computes one after the other. */
-    const int64_t turns = tgl_ceil_div(s->batch, g->step.blocks * t->per_block);
-    const int64_t tiles = tgl_ceil_div(s->k, t->bk), quads = tgl_ceil_div(s->k, 4);
-    const double depth = (double)(tiles * t->bk);
-    const double ffmas = (double)(t->bm * t->bn) * 4 * (double)quads;
-    const int size = (int)tgl_type_size(s->type_a);
-    const double copies = small_batch_copy_cycles(t->bm, depth, g->step.vec_a, size) +
-                          small_batch_copy_cycles(t->bn, depth, g->step.vec_b, size);
-    const double in_flight =
-        (double)size * t->per_block * (t->stages - 1) * (m + n) * (k < t->bk ? k : t->bk);
+    const double active = c->blocks < slots ? c->blocks : slots, of_sm = ceil(active / chip->sms);
+    const double rounds = ceil(c->blocks / slots);
+    /* How often a block, with those before it, computes per_block products. */
+    const double turns = rounds * (double)tgl_ceil_div(s->batch, g->step.blocks * t->per_block);
+    const double in_flight = (double)tgl_type_size(s->type_a) * t->per_block * (t->stages - 1) *
+                             (m + n) * (k < t->bk ? k : t->bk);
     const double bytes = tgl_operand_bytes(s);
-    const double lanes = tgl_fma_lanes(chip, s->type_accumulate);
-    const double work = batch * (ffmas / lanes * FFMA_SHARE + copies) / (chip->sms * clock * busy);
+    const double products = of_sm * turns * t->per_block;
+    const double work = products * small_batch_product_cycles(chip, s, g) / clock;
     const double around = (LAUNCH_CYCLES + BLOCK_CYCLES * rounds) / clock;
     c->memory = bytes / tgl_stream_rate(chip, active, in_flight) + work + around;
-    c->compute = around + TILE_CYCLES * rounds * (double)(turns * tiles) / clock;
+    c->compute = around + TILE_CYCLES * turns * ceil(k / t->bk) / clock;
     c->l2 = bytes / chip->l2_rate;
 }
 
@@ -220,7 +231,7 @@ static bool small_batch_example(int index, tgl_type type, bool trans_a, bool tra
 
 const tgl_family tgl_family_small_batch = {
     .name = "small_batch",
-    .summary = "batches of products of at most 64 rows and columns",
+    .summary = "batches of small products on CUDA cores",
     .options = small_batch_options,
     .may_overlap = true,
     TGL_ROWS(small_batch_rows),
