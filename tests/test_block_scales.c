@@ -72,8 +72,8 @@ static void problems(void **state)
          "ld_scale_a is -1; it must be 0 or at least 7"},
         {E4M3, LINE_128, LINE_128, NONE, INT64_MAX, 0, TGL_BAD_SCALE,
          "ld_scale_a is 9223372036854775807: the factors would not fit in memory"},
-        {E4M3, 5, BLOCK, NONE, 0, 0, TGL_BAD_ARGUMENT,
-         "scaling_a is 5, which is not a tgl_scaling"},
+        {E4M3, 6, BLOCK, NONE, 0, 0, TGL_BAD_ARGUMENT,
+         "scaling_a is 6, which is not a tgl_scaling"},
     };
     (void)state;
     for (size_t i = 0; i < COUNT_OF(rows); i++) {

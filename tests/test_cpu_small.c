@@ -378,10 +378,11 @@ static void unusual_products_are_left_alone(void **state)
 static void structs_of_earlier_headers(void **state)
 {
     static const size_t problems[] = {offsetof(tgl_problem, grouping),
-                                      offsetof(tgl_problem, ld_scale_a), sizeof(tgl_problem)};
-    static const size_t operands[] = {offsetof(tgl_operands, alpha_imag),
-                                      offsetof(tgl_operands, groups),
-                                      offsetof(tgl_operands, amax_d), sizeof(tgl_operands)};
+                                      offsetof(tgl_problem, ld_scale_a),
+                                      offsetof(tgl_problem, scale_group), sizeof(tgl_problem)};
+    static const size_t operands[] = {
+        offsetof(tgl_operands, alpha_imag), offsetof(tgl_operands, groups),
+        offsetof(tgl_operands, amax_d), offsetof(tgl_operands, zero_b), sizeof(tgl_operands)};
     const float a[4] = {1, 1, 1, 1};
     tgl_problem p = problem_of(TGL_F32, 2, 2, 2);
     tgl_plan *plan;

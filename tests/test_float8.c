@@ -76,7 +76,7 @@ static void problems(void **state)
     assert_sentence("A is e4m3, B is e4m3, and C is e4m3: that needs a scale");
     assert_status(check_problem(E4M3, E4M3, TGL_SCALING_NONE, TGL_SCALING_TENSOR), TGL_OK);
     assert_status(check_problem(TGL_I8, TGL_BF16, TGL_SCALING_LINE, TGL_SCALING_NONE), TGL_OK);
-    assert_status(check_problem(TGL_I8, TGL_I8, (tgl_scaling)5, TGL_SCALING_NONE),
+    assert_status(check_problem(TGL_I8, TGL_I8, (tgl_scaling)6, TGL_SCALING_NONE),
                   TGL_BAD_ARGUMENT);
     tgl_problem p;
     assert_status(tgl_problem_init(&p, sizeof p, E5M2, 8, 8, 8), TGL_OK);

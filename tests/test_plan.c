@@ -272,14 +272,33 @@ static void the_cache_finds_what_it_keeps(void **state)
 
     /* Shapes that differ in any one member are different. */
     tgl_shape other = shape;
-    int64_t *const counts[] = {
-        &other.m,        &other.n,        &other.k,         &other.lda,        &other.ldb,
-        &other.ldc,      &other.ldd,      &other.batch,     &other.stride_a,   &other.stride_b,
-        &other.stride_c, &other.stride_d, &other.alignment, &other.ld_scale_a, &other.ld_scale_b};
-    bool *const flags[] = {&other.swapped,        &other.trans_a,  &other.trans_b,  &other.in_place,
-                           &other.device_scalars, &other.pointers, &other.unaligned};
-    tgl_type *const types[] = {&other.type_a, &other.type_b,          &other.type_c,
-                               &other.type_d, &other.type_accumulate, &other.type_scale};
+    int64_t *const counts[] = {&other.m,
+                               &other.n,
+                               &other.k,
+                               &other.lda,
+                               &other.ldb,
+                               &other.ldc,
+                               &other.ldd,
+                               &other.batch,
+                               &other.stride_a,
+                               &other.stride_b,
+                               &other.stride_c,
+                               &other.stride_d,
+                               &other.alignment,
+                               &other.ld_scale_a,
+                               &other.ld_scale_b,
+                               &other.weights.group,
+                               &other.weights.ld,
+                               &other.weights.line_step,
+                               &other.weights.stride};
+    bool *const flags[] = {
+        &other.swapped,          &other.trans_a,        &other.trans_b,
+        &other.in_place,         &other.device_scalars, &other.pointers,
+        &other.unaligned,        &other.weights.is_a,   &other.weights.has_factors,
+        &other.weights.has_zeros};
+    tgl_type *const types[] = {&other.type_a,      &other.type_b,          &other.type_c,
+                               &other.type_d,      &other.type_accumulate, &other.type_scale,
+                               &other.weights.type};
     tgl_scaling *const scalings[] = {&other.scaling_a, &other.scaling_b, &other.scaling_d};
     for (size_t i = 0; i < COUNT_OF(counts); i++, other = shape) {
         ++*counts[i];

@@ -31,7 +31,7 @@ static const struct {
 } bad_problems[] = {
     {{SET(size, 0)},
      TGL_BAD_ARGUMENT,
-     "problem.size is 0; set problem.size = sizeof problem, which is 200 in this version of the "
+     "problem.size is 0; set problem.size = sizeof problem, which is 216 in this version of the "
      "library"},
     {{SET(m, -1)}, TGL_BAD_M, "m is -1; it must not be negative"},
     {{SET(n, -2)}, TGL_BAD_N, "n is -2; it must not be negative"},
@@ -40,7 +40,7 @@ static const struct {
     {{SET(trans_a, 0)}, TGL_BAD_TRANS_A, "trans_a is 0, which is not a tgl_transpose"},
     {{SET(trans_b, 115)}, TGL_BAD_TRANS_B, "trans_b is 115, which is not a tgl_transpose"},
     {{SET(type_a, 0)}, TGL_BAD_TYPE, "type_a is 0, which is not a tgl_type"},
-    {{SET(type_b, 11)}, TGL_BAD_TYPE, "type_b is 11, which is not a tgl_type"},
+    {{SET(type_b, 12)}, TGL_BAD_TYPE, "type_b is 12, which is not a tgl_type"},
     {{SET(type_c, -1)}, TGL_BAD_TYPE, "type_c is -1, which is not a tgl_type"},
     {{SET(compute, 5)}, TGL_BAD_COMPUTE, "compute is 5, which is not a tgl_compute"},
     {{SET(lda, 6)}, TGL_BAD_LDA, "lda is 6; it must be at least 7"},
@@ -106,7 +106,7 @@ static const struct {
     {{SET(type_d, TGL_F64)},
      TGL_BAD_TYPE,
      "A is f32, B is f32, and D is f64: these types cannot be combined"},
-    {{SET(type_d, 11)}, TGL_BAD_TYPE, "type_d is 11, which is not a tgl_type"},
+    {{SET(type_d, 12)}, TGL_BAD_TYPE, "type_d is 12, which is not a tgl_type"},
     {{SET(type_accumulate, -1)}, TGL_BAD_TYPE, "type_accumulate is -1, which is not a tgl_type"},
     {{SET(type_accumulate, TGL_F64)},
      TGL_BAD_TYPE,
@@ -138,7 +138,7 @@ static const struct {
     {{SET(type_scale, TGL_F16)}, TGL_BAD_TYPE, "type_scale is 3; it must be 0 or TGL_F32"},
     {{SET(compute, -1)}, TGL_BAD_COMPUTE, "compute is -1, which is not a tgl_compute"},
     {{SET(scalars, 2)}, TGL_BAD_ARGUMENT, "scalars is 2, which is not a tgl_scalars"},
-    {{SET(scaling_b, 5)}, TGL_BAD_ARGUMENT, "scaling_b is 5, which is not a tgl_scaling"},
+    {{SET(scaling_b, 6)}, TGL_BAD_ARGUMENT, "scaling_b is 6, which is not a tgl_scaling"},
     {{SET(ldd, 6)}, TGL_BAD_LDD, "ldd is 6; it must be 0 because D is C (type_d is 0)"},
     {{SET(stride_d, 30)},
      TGL_BAD_STRIDE_D,

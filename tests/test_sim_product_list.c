@@ -4,6 +4,7 @@
  * that TEGULA_TEST_DEVICE names.
  */
 #include "product_list_case.h"
+#include "weights_case.h"
 
 /* With arguments, a part of all lists; else the short mixed lists, and a quarter of the others. */
 static bool takes_all;
@@ -87,6 +88,42 @@ static void interlaced_results(void **state)
     tgl_free(dev, C);
 }
 
+/* Products with weights run alone: a bundle would read B as BF16. All operands are ones, given by
+ * the bits of two BF16 or four I8, and the factors of columns are 2. */
+static void weights_run_alone(void **state)
+{
+    enum { COUNT = 3, DEPTH = 32, SIZE = SIDE * SIDE };
+    static const union {
+        unsigned bits;
+        float value;
+    } ones = {0x3f803f80}, ones_i8 = {0x01010101};
+    tgl_device *dev = *state;
+    tgl_problem problems[COUNT];
+    tgl_operands operands[COUNT];
+    float found[COUNT * SIZE];
+    float *A = constant_floats(dev, SIDE * DEPTH, ones.value);
+    float *B = constant_floats(dev, SIDE * DEPTH, ones_i8.value);
+    float *factors = constant_floats(dev, SIDE, 2), *D = constant_floats(dev, COUNT * SIZE, 9);
+    for (int i = 0; i < COUNT; i++) {
+        problems[i] = weights_problem(TGL_BF16, TGL_I8, SIDE, SIDE, DEPTH, 0);
+        problems[i].type_c = TGL_F32;
+        operands[i] = (tgl_operands){.size = sizeof *operands,
+                                     .alpha = 1,
+                                     .A = A,
+                                     .B = B,
+                                     .C = D + i * SIZE,
+                                     .scale_b = factors};
+    }
+    assert_status(tgl_grouped_list(dev, COUNT, problems, operands, NULL), TGL_OK);
+    assert_status(tgl_download(dev, found, D, sizeof found, NULL), TGL_OK);
+    for (int i = 0; i < COUNT * SIZE; i++)
+        assert_true(found[i] == 2 * DEPTH);
+    tgl_free(dev, A);
+    tgl_free(dev, B);
+    tgl_free(dev, factors);
+    tgl_free(dev, D);
+}
+
 /* Results that overlap are not allowed; the simulator finds them. */
 static void overlapping_results(void **state)
 {
@@ -108,9 +145,8 @@ static void overlapping_results(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(mixed_lists),
-        cmocka_unit_test(lists_of_one_class),
-        cmocka_unit_test(interlaced_results),
+        cmocka_unit_test(mixed_lists),         cmocka_unit_test(lists_of_one_class),
+        cmocka_unit_test(interlaced_results),  cmocka_unit_test(weights_run_alone),
         cmocka_unit_test(overlapping_results),
     };
     takes_all = argc > 1;

@@ -85,11 +85,12 @@ typedef enum tgl_status {
     TGL_BAD_N = 8,           /* negative */
     TGL_BAD_K = 9,           /* negative */
     TGL_BAD_LDA = 10,        /* less than a row (row-major) or column (column-major) of stored A */
-    TGL_BAD_LDB = 11,        /* less than a row (row-major) or column (column-major) of stored B */
+    TGL_BAD_LDB = 11,        /* less than a row (row-major) or column (column-major) of stored B; or
+                                odd, with B of I4 */
     TGL_BAD_LDC = 12,        /* less than a row (row-major) or column (column-major) of C */
     TGL_BAD_BATCH = 13,      /* a negative batch count */
     TGL_BAD_STRIDE_A = 14,   /* negative */
-    TGL_BAD_STRIDE_B = 15,   /* negative */
+    TGL_BAD_STRIDE_B = 15,   /* negative; or odd, with B of I4 */
     TGL_BAD_STRIDE_C = 16,   /* negative, or so small that two C of the batch would overlap */
     TGL_BAD_A = 17,          /* A is read but NULL, or not aligned to its element size */
     TGL_BAD_B = 18,          /* B is read but NULL, or not aligned to its element size */
@@ -121,8 +122,9 @@ typedef enum tgl_status {
                                 product it has an imaginary part */
     TGL_BAD_SCALE = 41,      /* a scale is NULL or not aligned, or the problem has no such scale;
                                 ld_scale_a or ld_scale_b is too small, or not 0 although the problem
-                                has no block scale factors; or amax_d is NULL or not aligned, or
-                                not NULL although epilogue.amax is 0 */
+                                has no block scale factors; the same for zero points, scale_group
+                                and stride_scale_b; or amax_d is NULL or not aligned, or not NULL
+                                although epilogue.amax is 0 */
     TGL_BAD_WORKSPACE = 42,  /* the caller's workspace is too small or not aligned to 256 bytes */
     TGL_COMMUNICATION = 43,  /* tegula/dist.h: a rank did not answer in time, or a link failed */
     TGL_BAD_GROUPS = 44,     /* an invalid grouping; the groups are NULL or not aligned, or the
@@ -262,8 +264,10 @@ TGL_API tgl_status tgl_device_trim(tgl_device *dev);
  *     I8                          I32              I32; with a scale also I8, F16, BF16, F32
  *     C64                         C64              C64
  *     C128                        C128             C128
+ *     A of F16 or BF16, B of      F32              the type of A, or F32
+ *     I8 or I4 (weights)
  * Other combinations give TGL_BAD_TYPE. This version has kernels for the first three rows and
- * the last two on all devices. On cuda before compute capability 8.0, F64, C128, F16 and BF16 are
+ * the last three on all devices. On cuda before compute capability 8.0, F64, C128, F16 and BF16 are
  * supported only with few rows or columns or small matrices. cpu, sim, and cuda from compute
  * capability 8.0 on have kernels for I8 and F8. With scales, products of I8 have no C or D of I32:
  * these give TGL_UNSUPPORTED.
@@ -280,7 +284,20 @@ TGL_API tgl_status tgl_device_trim(tgl_device *dev);
  * aligned as one of them: C64 to 4 bytes, C128 to 8. A product of complex elements is computed from
  * the four real products of their parts, also if a part is infinite or NaN. The bound of rounding
  * errors holds for the real and for the imaginary part, each a sum of 2k real products. Plans of
- * cuda and sim need workspace: without it, creating them gives TGL_UNSUPPORTED. */
+ * cuda and sim need workspace: without it, creating them gives TGL_UNSUPPORTED.
+ *
+ * Weights: B has integers q of 8 or 4 bits, and A has 16 bits. An element of op(B) is
+ *     w = (q - zero) * factor
+ * where the factor (scaling_b, scale_b) and the zero point (type_zero_b, zero_b) are those of its
+ * column and its group of successive k. Without factors w = q - zero. D is computed from A and w as
+ * for two matrices of the type of A. w is computed in F32 and then rounded at most once, to the
+ * type of A. Some kernels do not round it: they multiply A by q - zero, which is exact in the type
+ * of A, and multiply the F32 sum of a group by the factor.
+ *
+ * Two elements of I4, -8 to 7 in two's complement, are in one byte: element 2i in the four low bits
+ * of byte i, element 2i+1 in the high bits. ldb and stride_b count elements and must be even, so
+ * that each row (column-major: column) begins at a whole byte. For unsigned values of 4 bits, the
+ * caller flips bit 3 of each (XOR 0x88 of each byte) and subtracts 8 from the zero points. */
 typedef enum tgl_type {
     TGL_F32 = 1,
     TGL_F64 = 2,
@@ -292,9 +309,10 @@ typedef enum tgl_type {
     TGL_I32 = 8,
     TGL_C64 = 9,   /* two F32 */
     TGL_C128 = 10, /* two F64 */
+    TGL_I4 = 11,   /* half a byte; only weights have this type */
 } tgl_type;
 
-/* Bytes of an element, or 0 for a value outside tgl_type. */
+/* Bytes of an element, or 0 for I4 and for a value outside tgl_type. */
 TGL_API size_t tgl_type_size(tgl_type type);
 
 /* The arithmetic that a product may use. ACCURATE, TF32 and FAST are permissions: the library may
@@ -365,6 +383,14 @@ typedef enum tgl_scalars {
  * That is the memory order of torch._scaled_mm and of cuBLASLt's modes VEC128_32F and
  * BLK128x128_32F, whose ld_scale of blocks is the number of blocks of k, rounded up to a multiple
  * of 4. The product of two factors is rounded to F32, and so are the scaled sums as they are added.
+ *
+ * Weights (tgl_type) have factors of TGL_SCALING_TENSOR, _LINE or _GROUP, or none, and A and D have
+ * none. TGL_SCALING_GROUP has a factor for each column of op(B) and each group of scale_group
+ * successive k, for any order and transpose of B:
+ *     fb[group, column] = scale_b[group*ld_scale_b + column],   group = k / scale_group
+ * k need not be a multiple of scale_group: the last group is shorter. Zero points, of I8, are in an
+ * array of the same layout, zero_b. B[i] of a batch has the factors and zero points from index
+ * i*stride_scale_b on.
  */
 typedef enum tgl_scaling {
     TGL_SCALING_NONE = 0,
@@ -372,6 +398,7 @@ typedef enum tgl_scaling {
     TGL_SCALING_LINE = 2,     /* one factor for each row of A, column of B or row of D */
     TGL_SCALING_BLOCK = 3,    /* one for each 128 rows of A or columns of B, and 128 of k */
     TGL_SCALING_LINE_128 = 4, /* one for each row of A or column of B, and 128 of k */
+    TGL_SCALING_GROUP = 5,    /* weights: one for each column of B, and scale_group of k */
 } tgl_scaling;
 
 /* A grouped product is a set of products, the groups, whose sizes differ from group to group, such
@@ -436,7 +463,8 @@ typedef struct tgl_problem {
     tgl_type type_accumulate; /* 0 or the accumulation type in the table of tgl_type */
     tgl_compute compute;
     tgl_scalars scalars;
-    int64_t lda, ldb, ldc; /* elements; 0: the minimum, no padding between rows or columns */
+    int64_t lda, ldb, ldc; /* elements; 0: the minimum, no padding between rows or columns, except
+                              that I4 takes the next even number */
     int64_t ldd;           /* of D if type_d is not 0; else 0 */
     int64_t batch;         /* 1: one product; 0: nothing is computed */
     /* TGL_STRIDED: elements from one matrix of a batch to the next. 0: all products use the same
@@ -454,8 +482,14 @@ typedef struct tgl_problem {
     tgl_type type_scale;            /* of all scale factors; 0: TGL_F32 */
     tgl_grouping grouping;          /* not with TGL_POINTERS */
     tgl_group_form group_form;      /* of a problem with a grouping; else 0 */
-    int64_t ld_scale_a, ld_scale_b; /* factors from one block of k (TGL_SCALING_LINE_128) or of rows
-                                       or columns (TGL_SCALING_BLOCK) to the next; 0: the minimum */
+    int64_t ld_scale_a, ld_scale_b; /* factors from one block of k (TGL_SCALING_LINE_128, _GROUP) or
+                                       of rows or columns (TGL_SCALING_BLOCK) to the next; 0: the
+                                       minimum */
+    int scale_group;                /* TGL_SCALING_GROUP: 32, 64 or 128; else 0 */
+    tgl_type type_zero_b;   /* TGL_I8: weights have zero points (zero_b), one for each factor
+                               of scale_b; 0: they have none */
+    int64_t stride_scale_b; /* weights: factors, and zero points, from one matrix B of a batch to
+                               the next. 0: all matrices have the same ones */
 } tgl_problem;
 
 /* Fills *problem with C := alpha*A*B + beta*C: A, B and C of `type` (I8: C of I32; F8: C of BF16),
@@ -701,6 +735,7 @@ typedef struct tgl_operands {
     const int32_t *groups; /* if the problem has a grouping: problem.batch ends or sizes, in memory
                               of the device, read when the product runs */
     float *amax_d;         /* if epilogue.amax is 1: written by the run */
+    const void *zero_b;    /* if the problem has zero points (type_zero_b) */
 } tgl_operands;
 
 /* Runs any plan. Returns what tgl_gemm() returns, or TGL_BAD_BIAS; TGL_BAD_RESIDUAL; TGL_BAD_D;

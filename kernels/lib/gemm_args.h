@@ -73,9 +73,11 @@ struct tgl_gemm_args {
     const float *scale_a, *scale_b, *scale_d;
     unsigned *amax; /* with AMAX: the bits of the largest magnitude of D so far, an F32 */
     long long ld_scale_a, ld_scale_b; /* leading dimensions of block scale factors
-                                         (lib/block_scales.h) */
-    long long stride_scale_a, stride_scale_b, stride_scale_d; /* with GROUPED: factors from one
-                                                                 matrix to the next */
+                                         (lib/block_scales.h), or those of groups of weights */
+    long long stride_scale_a, stride_scale_b, stride_scale_d; /* with GROUPED, and for weights:
+                                                                 factors from one matrix to the
+                                                                 next */
+    const void *zero_b; /* for gemm/dequant.cu: zero points of weights, which lie as scale_b */
 };
 
 #endif

@@ -40,10 +40,11 @@ void tgl_sim_fence_proxy_async(void);
     tgl_sim_tma_load_multicast(shared, map, (const int[3]){x, y, z}, 3, barrier, mask)
 #define tma_store_3d(map, x, y, z, shared)                                                         \
     tgl_sim_tma_store(map, shared, (const int[3]){x, y, z}, 3)
-#define tma_store_commit()           tgl_sim_tma_store_commit()
-#define TMA_STORE_WAIT_READ(pending) tgl_sim_tma_store_wait(pending, 1)
-#define fence_proxy_async()          tgl_sim_fence_proxy_async()
-#define tma_prefetch_map(map)        ((void)(map))
+#define tma_store_commit()            tgl_sim_tma_store_commit()
+#define TMA_STORE_WAIT_READ(pending)  tgl_sim_tma_store_wait(pending, 1)
+#define fence_proxy_async()           tgl_sim_fence_proxy_async()
+#define tma_prefetch_map(map)         ((void)(map))
+#define tma_prefetch_3d(map, x, y, z) ((void)(map), (void)(x), (void)(y), (void)(z))
 #else
 
 /* Copies the box whose first element is (x, y), x in dimension 0. x and y may be outside the
@@ -110,6 +111,16 @@ static __device__ __forceinline__ void tma_store_commit(void)
 static __device__ __forceinline__ void fence_proxy_async(void)
 {
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+/* Prefetches a box to L2. This is possible before earlier launches have ended: L2 has their stores.
+ */
+static __device__ __forceinline__ void tma_prefetch_3d(const struct tgl_tensor_map *map, int x,
+                                                       int y, int z)
+{
+    asm volatile("cp.async.bulk.prefetch.tensor.3d.L2.global.tile [%0, {%1, %2, %3}];" ::"l"(map),
+                 "r"(x), "r"(y), "r"(z)
+                 : "memory");
 }
 
 /* Prefetches the tensor map. */

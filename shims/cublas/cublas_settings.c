@@ -155,6 +155,8 @@ static const char *scaling_name(tgl_scaling scaling)
         return "1x128";
     case TGL_SCALING_BLOCK:
         return "128x128";
+    case TGL_SCALING_GROUP:
+        break; /* of weights, which cuBLAS does not have */
     }
     return "?";
 }

@@ -60,7 +60,8 @@ bool tgl_effort_measures(tgl_device *dev, const tgl_shape *shape, const tgl_plan
     *budget = options->measure_seconds > 0 ? options->measure_seconds : dev->measure_seconds;
     return effort == TGL_EFFORT_MEASURE && dev->wisdom != NULL && options->kernel == NULL &&
            !shape->pointers && shape->grouping == TGL_GROUPED_NONE &&
-           !tgl_shape_has_scales(shape) && !dev->backend->trials->is_captured(dev, NULL);
+           !tgl_shape_has_scales(shape) && !tgl_shape_has_weights(shape) &&
+           !dev->backend->trials->is_captured(dev, NULL);
 }
 
 bool tgl_effort_lock(tgl_device *dev, double seconds)

@@ -177,6 +177,10 @@ tgl_status tgl_gemm_host_in_tiles(tgl_device *dev, const tgl_problem *problem,
         return tgl_fail(TGL_UNSUPPORTED,
                         "the problem has scales, which products of host memory have on cpu and sim "
                         "only");
+    if (dev->backend->run_host != NULL && tgl_shape_has_weights(&shape))
+        return tgl_fail(TGL_UNSUPPORTED,
+                        "B has weights of i8 or i4, which products of host memory have on cpu and "
+                        "sim only");
     TGL_TRY(tgl_run_make(&shape, operands, &run));
     if (run.workspace != NULL)
         return tgl_fail(TGL_BAD_WORKSPACE,

@@ -55,7 +55,7 @@ static bool is_same_shape(const tgl_shape *x, const tgl_shape *y)
            x->scaling_d == y->scaling_d && x->type_scale == y->type_scale &&
            x->ld_scale_a == y->ld_scale_a && x->ld_scale_b == y->ld_scale_b &&
            x->grouping == y->grouping && x->group_form == y->group_form &&
-           x->is_bundle == y->is_bundle;
+           tgl_weights_is_same(&x->weights, &y->weights) && x->is_bundle == y->is_bundle;
 }
 
 /* The set for a shape, by a hash. The multiplier is Knuth's, 2^64 / golden ratio. The shift mixes

@@ -39,7 +39,7 @@ static operand_layout layout_of(const tgl_shape *s, tgl_operand operand)
         .transposed = is_a ? s->trans_a : s->trans_b,
         .conj = !is_a && s->conj_b,
         .conj_other = !is_a && s->conj_a,
-        .type = is_a ? s->type_a : s->type_b,
+        .type = tgl_shape_stored_type(s, is_a),
         .rows = is_a ? s->m : s->k,
         .cols = is_a ? s->k : s->n,
         .ld = is_a ? s->lda : s->ldb,
@@ -84,7 +84,7 @@ static tgl_status check(const tgl_plan *plan, tgl_side side, const void *matrix)
     if (s->pointers)
         return tgl_fail(TGL_BAD_BATCHING,
                         "matrices of arrays of pointers (TGL_POINTERS) cannot be prepared");
-    const tgl_type type = operand_of(s, side) == TGL_AT_A ? s->type_a : s->type_b;
+    const tgl_type type = tgl_shape_stored_type(s, operand_of(s, side) == TGL_AT_A);
     if (tgl_shape_is_empty(s) || s->k == 0)
         return TGL_OK; /* the matrix is not read in these cases,
                           and need not be valid */

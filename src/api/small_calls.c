@@ -100,13 +100,16 @@ bool tgl_small_call(const tgl_device *dev, tgl_order order, tgl_transpose trans_
     return call(dev, order, trans_a, trans_b, false, x);
 }
 
-/* Whether *p has the size of an earlier version, and its members for grouped products, if that
- * version has them, are 0. */
+/* Whether *p has the size of an earlier version, and its members for grouped products and of
+ * leading dimensions of factors, if that version has them, are 0. */
 static __attribute__((noinline)) bool is_plain_of_earlier(const tgl_problem *p)
 {
     if (p->size == offsetof(tgl_problem, grouping)) return true;
-    return p->size == offsetof(tgl_problem, ld_scale_a) &&
-           (p->grouping | (unsigned)p->group_form) == 0;
+    if (p->size != offsetof(tgl_problem, ld_scale_a) &&
+        p->size != offsetof(tgl_problem, scale_group))
+        return false;
+    if ((p->grouping | (unsigned)p->group_form) != 0) return false;
+    return p->size == offsetof(tgl_problem, ld_scale_a) || (p->ld_scale_a | p->ld_scale_b) == 0;
 }
 
 /* Whether all optional members have their default values. */
@@ -114,7 +117,9 @@ static bool is_plain(const tgl_problem *p)
 {
     if (p->size == sizeof *p) {
         const unsigned groups = p->grouping | (unsigned)p->group_form;
-        if ((groups | p->ld_scale_a | p->ld_scale_b) != 0) return false;
+        const unsigned weights = (unsigned)p->scale_group | p->type_zero_b;
+        if ((groups | weights | p->ld_scale_a | p->ld_scale_b | p->stride_scale_b) != 0)
+            return false;
     } else if (!is_plain_of_earlier(p)) {
         return false;
     }
@@ -175,19 +180,21 @@ enum {
     SIZE_BEFORE_IMAG = offsetof(tgl_operands, alpha_imag),
     SIZE_BEFORE_GROUPS = offsetof(tgl_operands, groups),
     SIZE_BEFORE_AMAX = offsetof(tgl_operands, amax_d),
+    SIZE_BEFORE_ZERO = offsetof(tgl_operands, zero_b),
 };
 
-/* Whether *o has the size of an earlier version, and its member `groups`, if it has one, is NULL.
- */
+/* Whether *o has the size of an earlier version, and its members `groups` and `amax_d`, if it has
+ * them, are NULL. */
 static __attribute__((noinline)) bool has_plain_end_of_earlier(const tgl_operands *o)
 {
     return o->size == SIZE_BEFORE_IMAG || o->size == SIZE_BEFORE_GROUPS ||
-           (o->size == SIZE_BEFORE_AMAX && o->groups == NULL);
+           (o->size == SIZE_BEFORE_AMAX && o->groups == NULL) ||
+           (o->size == SIZE_BEFORE_ZERO && o->groups == NULL && o->amax_d == NULL);
 }
 
 static inline bool has_plain_end(const tgl_operands *o)
 {
-    if (o->size == sizeof *o) return o->groups == NULL && o->amax_d == NULL;
+    if (o->size == sizeof *o) return o->groups == NULL && o->amax_d == NULL && o->zero_b == NULL;
     return has_plain_end_of_earlier(o);
 }
 

@@ -382,7 +382,7 @@ const tgl_family tgl_family_accurate = {
     .summary = "FP32 accuracy from the f16 tensor cores of sm_90a",
     .options = accurate_options,
     .is_emulation = true,
-    .reads_pairs = TGL_PAIRS_B,
+    .reads = TGL_DIRECT_PAIRS_B,
     TGL_ROWS(accurate_rows),
     .unsupported_reason = accurate_unsupported_reason,
     .shrink = accurate_shrink,

@@ -489,7 +489,7 @@ const tgl_family tgl_family_dmma = {
     .options = dmma_options,
     TGL_ROWS(dmma_rows),
     .unsupported_reason = dmma_unsupported_reason,
-    .reads_pairs = TGL_PAIRS_BOTH,
+    .reads = TGL_DIRECT_PAIRS,
     .search = dmma_search,
     .predict = dmma_predict,
     .launch = dmma_launch,

@@ -8,12 +8,12 @@
 
 extern const tgl_family tgl_family_ladder, tgl_family_simt, tgl_family_skinny, tgl_family_gemv,
     tgl_family_small_batch, tgl_family_batch_mma, tgl_family_mma, tgl_family_dmma, tgl_family_wgmma,
-    tgl_family_accurate;
+    tgl_family_accurate, tgl_family_dequant;
 
 static const tgl_family *const families[] = {
-    &tgl_family_ladder,      &tgl_family_simt,      &tgl_family_skinny, &tgl_family_gemv,
-    &tgl_family_small_batch, &tgl_family_batch_mma, &tgl_family_mma,    &tgl_family_dmma,
-    &tgl_family_wgmma,       &tgl_family_accurate,
+    &tgl_family_ladder,      &tgl_family_simt,      &tgl_family_skinny,  &tgl_family_gemv,
+    &tgl_family_small_batch, &tgl_family_batch_mma, &tgl_family_mma,     &tgl_family_dmma,
+    &tgl_family_wgmma,       &tgl_family_accurate,  &tgl_family_dequant,
 };
 enum { FAMILIES = sizeof families / sizeof families[0] };
 

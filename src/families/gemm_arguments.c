@@ -25,7 +25,7 @@ typedef struct mapped_args {
 const char *tgl_gemm_parameters(const tgl_gemm_step *step)
 {
 #define MAP "|struct tgl_tensor_map"
-    static const char *const parameters[] = {"struct tgl_gemm_args", NULL,
+    static const char *const parameters[] = {"struct tgl_gemm_args", "struct tgl_gemm_args" MAP,
                                              "struct tgl_gemm_args" MAP MAP,
                                              "struct tgl_gemm_args" MAP MAP MAP};
 #undef MAP
@@ -47,6 +47,7 @@ gemm_args tgl_gemm_known_args(const tgl_gemm_step *step, bool has_product)
 {
     const tgl_shape *s = step->of->shape;
     const tgl_shape_epilogue *e = &s->epilogue;
+    const bool has_weights = tgl_shape_has_weights(s);
     gemm_args args = step->args;
     args.lda = s->lda;
     args.ldb = s->ldb;
@@ -57,9 +58,9 @@ gemm_args tgl_gemm_known_args(const tgl_gemm_step *step, bool has_product)
     args.stride_c = s->stride_c;
     args.stride_d = s->stride_d;
     args.ld_scale_a = s->ld_scale_a;
-    args.ld_scale_b = s->ld_scale_b;
+    args.ld_scale_b = has_weights ? s->weights.ld : s->ld_scale_b;
     args.stride_scale_a = tgl_scales_stride(s, TGL_AT_SCALE_A);
-    args.stride_scale_b = tgl_scales_stride(s, TGL_AT_SCALE_B);
+    args.stride_scale_b = has_weights ? s->weights.stride : tgl_scales_stride(s, TGL_AT_SCALE_B);
     args.stride_scale_d = tgl_scales_stride(s, TGL_AT_SCALE_D);
     args.m = (int)step->of->part.m;
     args.n = (int)step->of->part.n;
@@ -115,8 +116,8 @@ static void patch_pointer(tgl_list_builder *builder, const tgl_gemm_step *step, 
 static void patch_operand(tgl_list_builder *builder, const tgl_gemm_step *step, tgl_operand operand,
                           size_t at, tgl_type type, int64_t offset, int64_t stride)
 {
-    const int64_t size = (int64_t)tgl_type_size(type);
-    patch_pointer(builder, step, operand, at, offset * size, stride * size);
+    patch_pointer(builder, step, operand, at, tgl_type_bytes(type, offset),
+                  tgl_type_bytes(type, stride));
 }
 
 /* Patches the pointers to arrays of pointers. Without a product (alpha is 0) the pointers to the
@@ -148,11 +149,11 @@ static void patch_matrices(tgl_list_builder *builder, const tgl_gemm_step *step,
     const tgl_rectangle *part = &step->of->part;
     const int64_t row = part->row, col = part->col;
     if (has_product && !is_repacked(step, TGL_AT_A))
-        patch_operand(builder, step, TGL_AT_A, AT(A), s->type_a, tgl_gemm_offset_a(s, part),
-                      s->stride_a);
+        patch_operand(builder, step, TGL_AT_A, AT(A), tgl_shape_stored_type(s, true),
+                      tgl_gemm_offset_a(s, part), s->stride_a);
     if (has_product && !is_repacked(step, TGL_AT_B))
-        patch_operand(builder, step, TGL_AT_B, AT(B), s->type_b, tgl_gemm_offset_b(s, part),
-                      s->stride_b);
+        patch_operand(builder, step, TGL_AT_B, AT(B), tgl_shape_stored_type(s, false),
+                      tgl_gemm_offset_b(s, part), s->stride_b);
     if (!s->in_place)
         patch_operand(builder, step, TGL_AT_C, AT(C), s->type_c, row * s->ldc + col, s->stride_c);
     patch_operand(builder, step, TGL_AT_D, AT(D), s->type_d, row * s->ldd + col, s->stride_d);
@@ -191,6 +192,16 @@ static void patch_scale(tgl_list_builder *builder, const tgl_gemm_step *step, tg
                   scaling == TGL_SCALING_LINE ? line : 0, 0);
 }
 
+/* Patches the pointers to the factors and zero points of weights, which are B. */
+static void patch_weights(tgl_list_builder *builder, const tgl_gemm_step *step)
+{
+    const tgl_weights *w = &step->of->shape->weights;
+    if (w->has_factors)
+        patch_operand(builder, step, TGL_AT_SCALE_B, AT(scale_b), step->of->shape->type_scale, 0,
+                      w->stride);
+    if (w->has_zeros) patch_operand(builder, step, TGL_AT_ZEROS, AT(zero_b), TGL_I8, 0, w->stride);
+}
+
 /* Patches the pointers to all scale factors. Without a product (alpha is 0) the pointers for A and
  * B stay NULL, because the kernel does not read their factors. */
 static void patch_scales(tgl_list_builder *builder, const tgl_gemm_step *step, bool has_product)
@@ -200,6 +211,7 @@ static void patch_scales(tgl_list_builder *builder, const tgl_gemm_step *step, b
     if (has_product) {
         patch_scale(builder, step, TGL_AT_SCALE_A, AT(scale_a), s->scaling_a, row);
         patch_scale(builder, step, TGL_AT_SCALE_B, AT(scale_b), s->scaling_b, col);
+        patch_weights(builder, step);
     }
     patch_scale(builder, step, TGL_AT_SCALE_D, AT(scale_d), s->scaling_d, s->swapped ? col : row);
 }

@@ -27,8 +27,8 @@ static bool is_plain(const tgl_shape *s, const tgl_run *run)
 {
     return s->batch == 1 && s->in_place && !s->pointers && !s->device_scalars &&
            s->grouping == TGL_GROUPED_NONE && !tgl_shape_has_scales(s) &&
-           !tgl_type_is_complex(s->type_a) && tgl_epilogue_is_none(&s->epilogue) &&
-           run->workspace == NULL;
+           !tgl_shape_has_weights(s) && !tgl_type_is_complex(s->type_a) &&
+           tgl_epilogue_is_none(&s->epilogue) && run->workspace == NULL;
 }
 
 static bool is_small(const tgl_chip *chip, const tgl_shape *s)

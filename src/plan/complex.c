@@ -92,12 +92,12 @@ static int64_t stride_of(const expansion *e)
 /* The operands of a complex product that a pre-pass expands, and their number: 0 for a real shape,
  * or if k is 0. */
 enum { EXPANSIONS_MAX = 2 };
-static int expansions_of(const tgl_shape *s, tgl_pairs pairs, expansion of[EXPANSIONS_MAX])
+static int expansions_of(const tgl_shape *s, tgl_direct direct, expansion of[EXPANSIONS_MAX])
 {
     int count = 0;
     if (!tgl_type_is_complex(s->type_a) || s->k == 0) return 0;
-    if (pairs == TGL_PAIRS_NONE) of[count++] = expansion_of_b(s);
-    if (s->trans_a && pairs != TGL_PAIRS_BOTH) of[count++] = expansion_of_a(s);
+    if (direct == TGL_DIRECT_NONE) of[count++] = expansion_of_b(s);
+    if (s->trans_a && direct != TGL_DIRECT_PAIRS) of[count++] = expansion_of_a(s);
     return count;
 }
 
@@ -116,19 +116,19 @@ static int64_t scalar_bytes(const tgl_shape *s)
     return tgl_type_is_complex(s->type_a) && s->device_scalars ? 2 * number_bytes(s) : 0;
 }
 
-int64_t tgl_complex_workspace(const tgl_shape *s, tgl_pairs pairs)
+int64_t tgl_complex_workspace(const tgl_shape *s, tgl_direct direct)
 {
     expansion of[EXPANSIONS_MAX];
     int64_t bytes = saved_bytes(s) + tgl_round_up(scalar_bytes(s), TGL_WORKSPACE_ALIGNMENT);
-    for (int i = expansions_of(s, pairs, of) - 1; i >= 0; i--)
+    for (int i = expansions_of(s, direct, of) - 1; i >= 0; i--)
         bytes += of[i].bytes;
     return bytes;
 }
 
-int64_t tgl_complex_rest(const tgl_shape *shape, int64_t limit, tgl_pairs pairs)
+int64_t tgl_complex_rest(const tgl_shape *shape, int64_t limit, tgl_direct direct)
 {
     if (limit == TGL_WORKSPACE_DEFAULT) return limit;
-    const int64_t rest = limit - tgl_complex_workspace(shape, pairs);
+    const int64_t rest = limit - tgl_complex_workspace(shape, direct);
     return rest >= 0 ? rest : TGL_WORKSPACE_EXCEEDED;
 }
 
@@ -163,14 +163,14 @@ tgl_shape tgl_real_shape(const tgl_shape *s)
     return real;
 }
 
-tgl_shape tgl_pairs_shape(const tgl_shape *s, tgl_pairs pairs)
+tgl_shape tgl_pairs_shape(const tgl_shape *s, tgl_direct direct)
 {
     tgl_shape real = tgl_real_shape(s);
-    if (!tgl_type_is_complex(s->type_a) || pairs == TGL_PAIRS_NONE) return real;
+    if (!tgl_type_is_complex(s->type_a) || direct == TGL_DIRECT_NONE) return real;
     real.pairs_b = 1 + (s->conj_b ? 1 : 0) + (s->conj_a ? 2 : 0);
     real.ldb = 2 * s->ldb;
     real.stride_b = 2 * s->stride_b;
-    if (!s->trans_a || pairs != TGL_PAIRS_BOTH) return real;
+    if (!s->trans_a || direct != TGL_DIRECT_PAIRS) return real;
     real.pairs_a = true;
     real.lda = 2 * s->lda;
     real.stride_a = 2 * s->stride_a;
@@ -184,11 +184,11 @@ tgl_shape tgl_pairs_shape(const tgl_shape *s, tgl_pairs pairs)
  * waits for the one before. */
 static const double EXPAND_SECONDS = 1.5e-6;
 
-double tgl_complex_seconds(const tgl_chip *chip, const tgl_shape *s, tgl_pairs pairs)
+double tgl_complex_seconds(const tgl_chip *chip, const tgl_shape *s, tgl_direct direct)
 {
     expansion of[EXPANSIONS_MAX];
     double seconds = 0;
-    for (int i = expansions_of(s, pairs, of) - 1; i >= 0; i--) {
+    for (int i = expansions_of(s, direct, of) - 1; i >= 0; i--) {
         const double elements = (double)of[i].lines * (double)of[i].elements * (double)of[i].count;
         const double read = elements * (double)tgl_type_size(s->type_a);
         seconds += EXPAND_SECONDS + (read + (double)of[i].bytes) / chip->memory_rate;
@@ -324,11 +324,11 @@ static void add_combination(const tgl_shape *s, const char *what, const char *na
     }
 }
 
-void tgl_complex_begin(const tgl_shape *s, tgl_pairs pairs, bool has_overlap,
+void tgl_complex_begin(const tgl_shape *s, tgl_direct direct, bool has_overlap,
                        tgl_list_builder *builder)
 {
     expansion of[EXPANSIONS_MAX];
-    const int count = expansions_of(s, pairs, of);
+    const int count = expansions_of(s, direct, of);
     tgl_launch_list *list = builder->list;
     if (!tgl_type_is_complex(s->type_a)) return;
     list->combining = combining_of(s);
@@ -400,12 +400,12 @@ static void start_late(tgl_launch *launch)
     if (!launch->is_persistent && launch->order == TGL_WAITS) launch->order = TGL_AFTER_ALL;
 }
 
-void tgl_complex_end(const tgl_shape *s, tgl_pairs pairs, bool has_overlap,
+void tgl_complex_end(const tgl_shape *s, tgl_direct direct, bool has_overlap,
                      tgl_list_builder *builder)
 {
     tgl_launch_list *list = builder->list;
     expansion of[EXPANSIONS_MAX];
-    const int count = expansions_of(s, pairs, of);
+    const int count = expansions_of(s, direct, of);
     if (!list->is_complex || builder->status != TGL_OK) return;
     for (int i = list->complex_steps; i < list->step_count; i++)
         for (int j = 0; j < list->steps[i].launch_count; j++)

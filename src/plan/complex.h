@@ -5,7 +5,7 @@
  * product m x 2n x 2k of A and of B', a real matrix 2k x 2n into which a pre-pass
  * (kernels/gemm/complex.cu) expands B: each element x + iy becomes the 2 x 2 block (x, y; -y, x).
  * The kernel families see the real product only. Their launches get pointers to B' instead of B. A
- * family with reads_pairs reads the complex B, or A and B, as they are stored (tgl_pairs): these
+ * family may read the complex B, or A and B, as they are stored (tgl_family.reads): these
  * operands are not expanded. B'
  * is at the beginning of the memory in which tgl_operand_prepare() can keep the pre-pass results of
  * B. A transposed A is expanded otherwise, because the two parts of its elements are side by side
@@ -25,31 +25,31 @@
 /* The shape of the real product that computes a complex one. For a real shape, the shape itself. */
 tgl_shape tgl_real_shape(const tgl_shape *shape);
 
-/* As tgl_real_shape(), for a family that reads complex operands directly (tgl_family.reads_pairs),
+/* As tgl_real_shape(), for a family that reads complex operands directly (tgl_family.reads),
  * so that they are not expanded. */
-tgl_shape tgl_pairs_shape(const tgl_shape *shape, tgl_pairs pairs);
+tgl_shape tgl_pairs_shape(const tgl_shape *shape, tgl_direct direct);
 
 /* The seconds that the pre-passes of a complex product take on the chip; 0 for a real shape. */
-double tgl_complex_seconds(const tgl_chip *chip, const tgl_shape *shape, tgl_pairs pairs);
+double tgl_complex_seconds(const tgl_chip *chip, const tgl_shape *shape, tgl_direct direct);
 
 /* Bytes of workspace in addition to the workspace of the real product: for the expanded operands, a
- * copy of C, and scalars; 0 for a real shape. pairs: the operands that are not expanded. */
-int64_t tgl_complex_workspace(const tgl_shape *shape, tgl_pairs pairs);
+ * copy of C, and scalars; 0 for a real shape. direct: the operands that are not expanded. */
+int64_t tgl_complex_workspace(const tgl_shape *shape, tgl_direct direct);
 
 /* The bytes of a workspace limit that remain for the real product: `limit` minus
  * tgl_complex_workspace(). TGL_WORKSPACE_DEFAULT if that is the limit, TGL_WORKSPACE_EXCEEDED if
  * the limit is too low. */
-int64_t tgl_complex_rest(const tgl_shape *shape, int64_t limit, tgl_pairs pairs);
+int64_t tgl_complex_rest(const tgl_shape *shape, int64_t limit, tgl_direct direct);
 
 /* Adds the pre-passes of a complex product, after which the caller adds the steps of the real
- * product. pairs: the operands that are not expanded. has_overlap: the chip has
+ * product. direct: the operands that are not expanded. has_overlap: the chip has
  * TGL_HAS_OVERLAP. */
-void tgl_complex_begin(const tgl_shape *shape, tgl_pairs pairs, bool has_overlap,
+void tgl_complex_begin(const tgl_shape *shape, tgl_direct direct, bool has_overlap,
                        tgl_list_builder *builder);
 
 /* Completes the list: makes the steps of the real product read the expanded operands, and adds the
  * last step, which applies complex scalars and the epilogue. */
-void tgl_complex_end(const tgl_shape *shape, tgl_pairs pairs, bool has_overlap,
+void tgl_complex_end(const tgl_shape *shape, tgl_direct direct, bool has_overlap,
                      tgl_list_builder *builder);
 
 #endif

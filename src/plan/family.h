@@ -65,7 +65,7 @@ typedef struct tgl_candidate {
     bool is_predicted; /* false: the family does not predict the time of this choice */
 
     double waves;    /* blocks / (blocks that the chip holds at the same time) */
-    double overhead; /* launch overhead, in seconds */
+    double overhead; /* of launches and of pre-passes (planned_shape.h), in seconds */
     double seconds;  /* max(compute, memory, l2) + overhead + sum of strips[].adds */
     tgl_strip strips[TGL_STRIPS_MAX];
     int strip_count;
@@ -125,7 +125,8 @@ struct tgl_family {
     bool serves_bundles;        /* its kernels have the macro BUNDLE (plan/bundle.h) */
     bool is_emulation;          /* it emulates F32 products, which only TGL_COMPUTE_ACCURATE
                                    permits */
-    tgl_pairs reads_pairs;      /* which operands of a complex product it reads without expansion */
+    tgl_direct reads; /* which operands it reads without a pre-pass (planned_shape.h). With
+                         TGL_DIRECT_WEIGHTS it serves no other products */
     bool may_overlap; /* its launches may start before the previous launch has ended, even with more
                          blocks than SMs (gemm_launch.c) */
 

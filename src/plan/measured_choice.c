@@ -7,7 +7,7 @@
  * caller gives, and the arithmetic stays the same.
  */
 #include "plan/measured_choice.h"
-#include "plan/complex.h"
+#include "plan/planned_shape.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ static bool is_rounding(const tgl_family *family, const tgl_shape *shape, const 
 {
     if (family->is_emulation) return true;
     if (shape->compute != TGL_COMPUTE_TF32) return false;
-    tgl_shape exact = tgl_real_shape(shape);
+    tgl_shape exact = tgl_planned_shape(shape, TGL_DIRECT_NONE);
     exact.compute = TGL_COMPUTE_IEEE;
     return tgl_family_unsupported(family, &exact, chip) != NULL;
 }
@@ -270,7 +270,8 @@ int tgl_planner_variants(const tgl_chip *chip, const tgl_shape *shape, const tgl
     if (tgl_request_make(kernel, 0, &of) != TGL_OK || !of.is_named) return 0;
     const int at = option_of(of.choice.family, "splits");
     const int splits = at >= 0 && of.choice.option[at] > 1 ? (int)of.choice.option[at] : 1;
-    const int more = tgl_real_shape(shape).k / DEPTH_MIN >= 2 * splits ? 2 * splits : NONE;
+    const int more =
+        tgl_planned_shape(shape, TGL_DIRECT_NONE).k / DEPTH_MIN >= 2 * splits ? 2 * splits : NONE;
     const struct {
         const char *option;
         int values[VALUES];

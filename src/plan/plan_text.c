@@ -4,8 +4,8 @@
  */
 #include "plan/plan_text.h"
 #include "base/integers.h"
-#include "plan/complex.h"
 #include "plan/measured_choice.h"
+#include "plan/planned_shape.h"
 
 #include <stdlib.h>
 
@@ -149,13 +149,18 @@ static const char *why(const tgl_candidate *c)
 void tgl_text_choice(tgl_text *out, const tgl_chip *chip, const tgl_shape *asked,
                      const tgl_candidate *c)
 {
-    const tgl_shape real = tgl_pairs_shape(asked, tgl_candidate_pairs(c)), *s = &real;
+    const tgl_direct direct = tgl_candidate_direct(asked, c);
+    const tgl_shape planned = tgl_planned_shape(asked, direct), *s = &planned;
     char kernel[TGL_KERNEL_STRING_SIZE];
     const tgl_rectangle tiles = tgl_candidate_tiles(s, c);
     const tgl_shape of_tiles = tgl_part_shape(s, &tiles);
     if (tgl_type_is_complex(asked->type_a))
         tgl_text_add(out, "complex     as %lld x %lld x %lld in %s\n", (long long)s->m,
                      (long long)s->n, (long long)s->k, tgl_type_name(s->type_a));
+    if (tgl_shape_has_weights(asked))
+        tgl_text_add(out, "weights     %s\n",
+                     direct == TGL_DIRECT_WEIGHTS ? "read by the kernel"
+                                                  : "expanded to 16 bits by a pre-pass");
     if (c->is_predicted) {
         add_chip(out, chip);
         add_candidates(out, chip, asked);

@@ -6,7 +6,7 @@
  */
 #include "plan/planner.h"
 #include "base/integers.h"
-#include "plan/complex.h"
+#include "plan/planned_shape.h"
 #include "plan/planner_refuse.h"
 #include "plan/search.h"
 #include "plan/tuned.h"
@@ -46,13 +46,12 @@ typedef struct kept_strip {
 enum { STRIPS_KEPT = 16 };
 typedef struct planning {
     const tgl_chip *chip;
-    struct expanded { /* the real product of a complex one (complex.h), by tgl_pairs. A real product
-                         has TGL_PAIRS_NONE only */
+    const tgl_shape *asked;
+    struct planned { /* by tgl_direct, as far as it is for `asked` (tgl_direct_is_for()) */
         tgl_shape shape;
         int64_t workspace_max; /* workspace limit in bytes */
         double seconds;        /* of the pre-passes */
-    } of[TGL_PAIRS_COUNT];
-    bool is_complex;
+    } of[TGL_DIRECT_COUNT];
     double limit; /* seconds of the best candidate so far: slower ones need not be found */
     kept_strip strips[STRIPS_KEPT];
     int strip_count;
@@ -203,7 +202,7 @@ static void choose_with_strips(planning *p, const tgl_shape *shape, const tgl_ch
     *best = (tgl_candidate){.choice = *asked, .rejected = why, .rejected_status = TGL_UNSUPPORTED};
     if (count == 0) return;
     const tgl_shape most = tgl_part_shape(shape, &tiles);
-    choose_whole(p, &most, asked, true, p->of[TGL_PAIRS_NONE].workspace_max, best);
+    choose_whole(p, &most, asked, true, p->of[TGL_DIRECT_NONE].workspace_max, best);
     for (int i = 0; i < count && best->rejected == NULL; i++) {
         const tgl_shape few = tgl_part_shape(shape, &strips[i]);
         if (without != NULL &&
@@ -213,7 +212,7 @@ static void choose_with_strips(planning *p, const tgl_shape *shape, const tgl_ch
             return;
         }
         const kept_strip *alone =
-            choose_for_strip(p, &few, tgl_room_beside(best, p->of[TGL_PAIRS_NONE].workspace_max));
+            choose_for_strip(p, &few, tgl_room_beside(best, p->of[TGL_DIRECT_NONE].workspace_max));
         if (alone->rejected != NULL)
             best->rejected = alone->rejected;
         else
@@ -227,21 +226,28 @@ static void plan_for(planning *p, const tgl_chip *chip, const tgl_shape *asked,
 {
     const tgl_shape even = tgl_shape_of_even_groups(asked);
     p->chip = chip;
+    p->asked = asked;
     p->limit = INFINITY;
     p->strip_count = 0;
-    p->is_complex = tgl_type_is_complex(asked->type_a);
-    for (int i = 0; i < (p->is_complex ? TGL_PAIRS_COUNT : 1); i++) {
-        const tgl_pairs pairs = (tgl_pairs)i;
-        p->of[i].shape = tgl_pairs_shape(&even, pairs);
-        p->of[i].workspace_max = tgl_complex_rest(asked, workspace_max, pairs);
-        p->of[i].seconds = tgl_complex_seconds(chip, asked, pairs);
+    for (int i = 0; i < TGL_DIRECT_COUNT; i++) {
+        const tgl_direct direct = (tgl_direct)i;
+        if (!tgl_direct_is_for(direct, asked)) continue;
+        p->of[i].shape = tgl_planned_shape(&even, direct);
+        p->of[i].workspace_max = tgl_planned_rest(asked, workspace_max, direct);
+        p->of[i].seconds = tgl_planned_seconds(chip, asked, direct);
     }
 }
 
-/* The real product as the family reads it, without strips. */
-static const struct expanded *expanded_for(const planning *p, const tgl_family *family)
+/* The product that the family computes, if it has no strips. */
+static const struct planned *planned_for(const planning *p, const tgl_family *family)
 {
-    return &p->of[p->is_complex ? family->reads_pairs : TGL_PAIRS_NONE];
+    return &p->of[tgl_family_direct(family, p->asked)];
+}
+
+static void add_pre_passes(const struct planned *of, tgl_candidate *c)
+{
+    c->overhead += of->seconds;
+    c->seconds += of->seconds;
 }
 
 /* The best candidate of a configuration. strips=-1: with strips if they are predicted to be faster;
@@ -252,16 +258,16 @@ static void choose_of(planning *p, const tgl_shape *shape, const tgl_choice *ask
     tgl_candidate c;
     tgl_rectangle tiles, parts[TGL_STRIPS_MAX];
     const char *why;
-    const struct expanded *whole = expanded_for(p, asked->family);
+    const struct planned *whole = planned_for(p, asked->family);
     if (strips == 1) {
         choose_with_strips(p, shape, asked, NULL, best);
-        best->seconds += p->of[TGL_PAIRS_NONE].seconds;
+        add_pre_passes(&p->of[TGL_DIRECT_NONE], best);
     } else {
         choose_whole(p, &whole->shape, asked, false, whole->workspace_max, best);
-        best->seconds += whole->seconds;
+        add_pre_passes(whole, best);
         if (strips == -1 && best->rejected == NULL && best->is_predicted) {
             choose_with_strips(p, shape, asked, best, &c);
-            c.seconds += p->of[TGL_PAIRS_NONE].seconds;
+            add_pre_passes(&p->of[TGL_DIRECT_NONE], &c);
             tgl_take_better(&c, 1, best);
         }
     }
@@ -274,7 +280,7 @@ void tgl_planner_best_of(const tgl_chip *chip, const tgl_shape *shape, const tgl
     const tgl_chip known = tgl_chip_with_usual_rates(chip);
     planning p;
     plan_for(&p, &known, shape, workspace_max);
-    choose_of(&p, &p.of[TGL_PAIRS_NONE].shape, choice, strips, best);
+    choose_of(&p, &p.of[TGL_DIRECT_NONE].shape, choice, strips, best);
 }
 
 /* ---- The choice ------------------------------------------------------------------------------ */
@@ -301,8 +307,9 @@ static double least_of(const planning *p, const tgl_shape *shape, const tgl_choi
 {
     tgl_rectangle tiles, strips[TGL_STRIPS_MAX];
     const char *why;
-    if (tgl_family_unsupported(choice->family, shape, p->chip) != NULL) return INFINITY;
-    const double whole = least_seconds(p->chip, &expanded_for(p, choice->family)->shape, choice);
+    const tgl_shape *own = &planned_for(p, choice->family)->shape;
+    if (tgl_family_unsupported(choice->family, own, p->chip) != NULL) return INFINITY;
+    const double whole = least_seconds(p->chip, own, choice);
     const int count = find_strips(choice, shape, &tiles, strips, &why);
     if (count == 0) return whole;
     const tgl_shape most = tgl_part_shape(shape, &tiles);
@@ -352,7 +359,8 @@ static void compare_ranked(planning *p, const tgl_shape *shape, ranking *r, tgl_
     int next;
     for (int i = 0, first = 0; (family = tgl_family_at(i)) != NULL;
          first += family->row_count, i++) {
-        if (tgl_family_unsupported(family, shape, p->chip) != NULL) continue;
+        if (tgl_family_unsupported(family, &planned_for(p, family)->shape, p->chip) != NULL)
+            continue;
         next = take_first(r, first, first + family->row_count, p->limit);
         if (next >= 0) compare(p, shape, next, &c, best, best_index);
     }
@@ -411,13 +419,14 @@ tgl_status tgl_planner_estimate(const tgl_chip *chip, const tgl_shape *asked,
     const tgl_chip known = tgl_chip_with_usual_rates(chip);
     planning p;
     plan_for(&p, &known, asked, request->workspace_max);
-    const tgl_shape *shape = &p.of[TGL_PAIRS_NONE].shape;
+    const tgl_shape *shape = &p.of[TGL_DIRECT_NONE].shape;
     TGL_TRY(tgl_planner_check(chip, asked, shape, request));
     if (request->is_named) {
         choose_of(&p, shape, &request->choice, request->strips, choice);
     } else {
         choose_predicted(&p, shape, choice);
-        if (shape->grouping == TGL_GROUPED_NONE) consult_tuned(&p, shape, choice);
+        const bool reads_weights = choice->choice.family->reads == TGL_DIRECT_WEIGHTS;
+        if (shape->grouping == TGL_GROUPED_NONE && !reads_weights) consult_tuned(&p, shape, choice);
     }
     return choice->rejected != NULL ? tgl_planner_refuse(p.chip, choice, asked, request) : TGL_OK;
 }

@@ -2,7 +2,7 @@
  *
  * Builds the launch list of a candidate.
  */
-#include "plan/complex.h"
+#include "plan/planned_shape.h"
 #include "plan/planner.h"
 
 tgl_rectangle tgl_candidate_tiles(const tgl_shape *shape, const tgl_candidate *c)
@@ -15,18 +15,17 @@ tgl_rectangle tgl_candidate_tiles(const tgl_shape *shape, const tgl_candidate *c
     return tiles;
 }
 
-tgl_pairs tgl_candidate_pairs(const tgl_candidate *c)
+tgl_direct tgl_candidate_direct(const tgl_shape *asked, const tgl_candidate *c)
 {
-    return c->strip_count == 0 ? c->choice.family->reads_pairs : TGL_PAIRS_NONE;
+    return c->strip_count == 0 ? tgl_family_direct(c->choice.family, asked) : TGL_DIRECT_NONE;
 }
 
 tgl_status tgl_planner_list(const tgl_chip *chip, const tgl_shape *asked, const tgl_candidate *c,
                             tgl_launch_list *list)
 {
     const tgl_chip known = tgl_chip_with_usual_rates(chip);
-    const tgl_pairs pairs = tgl_candidate_pairs(c);
-    const tgl_shape real = tgl_pairs_shape(asked, pairs);
-    const tgl_shape *shape = &real;
+    const tgl_direct direct = tgl_candidate_direct(asked, c);
+    const tgl_shape planned = tgl_planned_shape(asked, direct), *shape = &planned;
     const bool has_overlap = (chip->features & TGL_HAS_OVERLAP) != 0;
     const tgl_partition tiles = {.chip = &known,
                                  .shape = shape,
@@ -35,7 +34,7 @@ tgl_status tgl_planner_list(const tgl_chip *chip, const tgl_shape *asked, const 
                                  .is_last = c->strip_count == 0};
     tgl_list_builder builder;
     tgl_list_begin(&builder, list);
-    tgl_complex_begin(asked, pairs, has_overlap, &builder);
+    const tgl_widening widening = tgl_planned_begin(asked, direct, has_overlap, &builder);
     tiles.choice.family->launch(&tiles, &builder);
     for (int i = 0; i < c->strip_count; i++) {
         const tgl_partition strip = {.chip = &known,
@@ -46,6 +45,6 @@ tgl_status tgl_planner_list(const tgl_chip *chip, const tgl_shape *asked, const 
                                      .is_last = i + 1 == c->strip_count};
         strip.choice.family->launch(&strip, &builder);
     }
-    tgl_complex_end(asked, pairs, has_overlap, &builder);
+    tgl_planned_end(asked, direct, widening, has_overlap, &builder);
     return tgl_list_end(&builder);
 }

@@ -5,6 +5,8 @@
 #include "base/text.h"
 #include "plan/complex.h"
 #include "plan/limits.h"
+#include "plan/planned_shape.h"
+#include "plan/widen.h"
 #include "problem/describe.h"
 
 /* Why no kernel can compute these groups, a static text; NULL: kernels can. The planner assumes
@@ -50,7 +52,8 @@ tgl_status tgl_planner_check(const tgl_chip *chip, const tgl_shape *asked, const
     return tgl_fail(TGL_UNSUPPORTED,
                     "no kernel takes this product, of A in %s, B in %s and C in %s; %s, for "
                     "example: %s",
-                    tgl_type_name(asked->type_a), tgl_type_name(asked->type_b),
+                    tgl_type_name(tgl_shape_stored_type(asked, true)),
+                    tgl_type_name(tgl_shape_stored_type(asked, false)),
                     tgl_type_name(asked->type_c), family->name, reason);
 }
 
@@ -59,11 +62,12 @@ tgl_status tgl_planner_check(const tgl_chip *chip, const tgl_shape *asked, const
 static int64_t least_complex_workspace(const tgl_chip *chip, const tgl_shape *asked)
 {
     const tgl_family *family;
-    int64_t least = tgl_complex_workspace(asked, TGL_PAIRS_NONE);
+    int64_t least = tgl_complex_workspace(asked, TGL_DIRECT_NONE);
     for (int i = 0; (family = tgl_family_at(i)) != NULL; i++) {
-        const tgl_shape real = tgl_pairs_shape(asked, family->reads_pairs);
+        const tgl_direct direct = tgl_family_direct(family, asked);
+        const tgl_shape real = tgl_planned_shape(asked, direct);
         if (!family->is_on_request && tgl_family_unsupported(family, &real, chip) == NULL)
-            least = tgl_min64(least, tgl_complex_workspace(asked, family->reads_pairs));
+            least = tgl_min64(least, tgl_complex_workspace(asked, direct));
     }
     return least;
 }
@@ -73,14 +77,19 @@ tgl_status tgl_planner_refuse(const tgl_chip *chip, const tgl_candidate *choice,
 {
     char types[80];
     tgl_text text = {types, sizeof types, 0};
+    const tgl_direct direct = tgl_family_direct(choice->choice.family, asked);
     const int64_t limit = request->workspace_max;
-    const int64_t needed = request->is_named
-                               ? tgl_complex_workspace(asked, choice->choice.family->reads_pairs)
-                               : least_complex_workspace(chip, asked);
+    const int64_t needed = request->is_named ? tgl_complex_workspace(asked, direct)
+                                             : least_complex_workspace(chip, asked);
     if (limit != TGL_WORKSPACE_DEFAULT && needed > limit)
         return tgl_fail(TGL_UNSUPPORTED,
                         "products of %s need workspace: here %lld bytes, and the limit is %lld",
                         tgl_type_name(asked->type_a), (long long)needed, (long long)limit);
+    const bool expands = !request->is_named || direct == TGL_DIRECT_NONE;
+    if (expands && tgl_widened_rest(asked, limit) == TGL_WORKSPACE_EXCEEDED)
+        return tgl_fail(TGL_UNSUPPORTED,
+                        "weights are expanded in workspace: here %lld bytes, and the limit is %lld",
+                        (long long)tgl_widened_bytes(asked), (long long)limit);
     tgl_text_types(&text, asked);
     return tgl_fail(choice->rejected_status, "%s cannot serve %s, m=%lld n=%lld k=%lld: %s",
                     tgl_choice_name(&choice->choice), types, (long long)asked->m,

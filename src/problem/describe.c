@@ -4,15 +4,20 @@
  */
 #include "problem/describe.h"
 
+/* Bytes of this many elements of A (is_a) or B. */
+static double bytes_of(const tgl_shape *s, bool is_a, double elements)
+{
+    return elements / 2 * (double)tgl_type_bytes(tgl_shape_stored_type(s, is_a), 2);
+}
+
 /* Bytes of all matrices, each counted once. C is counted only if D is another matrix. */
 static double bytes_moved(const tgl_shape *given)
 {
     const tgl_shape even = tgl_shape_of_even_groups(given), *s = &even;
     const double m = (double)s->m, n = (double)s->n, k = (double)s->k;
-    return (double)s->batch *
-           (m * k * (double)tgl_type_size(s->type_a) + k * n * (double)tgl_type_size(s->type_b) +
-            m * n * (double)tgl_type_size(s->type_d) +
-            (s->in_place ? 0 : m * n * (double)tgl_type_size(s->type_c)));
+    return (double)s->batch * (bytes_of(s, true, m * k) + bytes_of(s, false, k * n) +
+                               m * n * (double)tgl_type_size(s->type_d) +
+                               (s->in_place ? 0 : m * n * (double)tgl_type_size(s->type_c)));
 }
 
 /* 2 operations per multiply-add; 8 for complex types, whose multiply-add is four real ones. */
@@ -25,11 +30,12 @@ double tgl_shape_flops(const tgl_shape *shape)
 
 void tgl_text_types(tgl_text *out, const tgl_shape *s)
 {
-    if (tgl_shape_is_all(s, s->type_a))
+    if (tgl_shape_is_all(s, s->type_a) && !tgl_shape_has_weights(s))
         tgl_text_add(out, "%s", tgl_type_name(s->type_a));
     else
-        tgl_text_add(out, "A %s, B %s, C %s, D %s", tgl_type_name(s->type_a),
-                     tgl_type_name(s->type_b), tgl_type_name(s->type_c), tgl_type_name(s->type_d));
+        tgl_text_add(out, "A %s, B %s, C %s, D %s", tgl_type_name(tgl_shape_stored_type(s, true)),
+                     tgl_type_name(tgl_shape_stored_type(s, false)), tgl_type_name(s->type_c),
+                     tgl_type_name(s->type_d));
 }
 
 /* Writes op(X), such as "A^T" or "conj(A)". */

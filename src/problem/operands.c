@@ -12,6 +12,15 @@
 
 /* ---- Scale factors --------------------------------------------------------------------------- */
 
+/* The number of factors, or of zero points, of weights. */
+static int64_t weights_count(const tgl_shape *s)
+{
+    const tgl_weights *w = &s->weights;
+    const int64_t lines = w->line_step == 0 ? 1 : w->is_a ? s->m : s->n;
+    const int64_t one = tgl_extent(tgl_ceil_div(s->k, w->group), lines, w->ld);
+    return one == 0 ? 0 : one + (s->batch - 1) * w->stride;
+}
+
 static tgl_scale_layout layout_of(const tgl_shape *s, tgl_operand operand)
 {
     const bool is_a = operand == TGL_AT_SCALE_A, is_d = operand == TGL_AT_SCALE_D;
@@ -30,6 +39,9 @@ int64_t tgl_scales_stride(const tgl_shape *s, tgl_operand operand)
 
 int64_t tgl_scales_count(const tgl_shape *s, tgl_operand operand)
 {
+    const tgl_operand of_weights = s->weights.is_a ? TGL_AT_SCALE_A : TGL_AT_SCALE_B;
+    if (s->weights.has_factors && operand == of_weights) return weights_count(s);
+    if (operand == TGL_AT_ZEROS) return s->weights.has_zeros ? weights_count(s) : 0;
     const tgl_scale_layout x = layout_of(s, operand);
     return (s->batch - 1) * tgl_scales_stride(s, operand) + tgl_extent(x.rows, x.row, x.ld);
 }
@@ -172,12 +184,25 @@ static tgl_status check_amax(const tgl_shape *s, const tgl_operands *o)
     return tgl_fail(TGL_BAD_SCALE, "amax_d is given, and the plan's epilogue has none");
 }
 
+/* Checks the pointers to the factors and zero points of weights. They may be NULL if k is 0. */
+static tgl_status check_weights(const tgl_shape *s, const tgl_operands *o)
+{
+    if (!s->weights.has_zeros && o->zero_b != NULL)
+        return tgl_fail(TGL_BAD_SCALE, "zero_b is given, and the problem has none");
+    if (s->k == 0) return TGL_OK;
+    if (s->weights.has_zeros)
+        TGL_TRY(tgl_pointer_check("zero_b", TGL_BAD_SCALE, o->zero_b, TGL_I8));
+    if (!s->weights.has_factors) return TGL_OK;
+    return tgl_pointer_check("scale_b", TGL_BAD_SCALE, o->scale_b, s->type_scale);
+}
+
 static tgl_status check_scales(const tgl_shape *s, const tgl_operands *o)
 {
+    TGL_TRY(check_weights(s, o));
     const tgl_scaling a = s->swapped ? s->scaling_b : s->scaling_a;
     const tgl_scaling b = s->swapped ? s->scaling_a : s->scaling_b;
     TGL_TRY(check_scale("scale_a", o->scale_a, a, s));
-    TGL_TRY(check_scale("scale_b", o->scale_b, b, s));
+    if (!s->weights.has_factors) TGL_TRY(check_scale("scale_b", o->scale_b, b, s));
     return check_scale("scale_d", o->scale_d, s->scaling_d, s);
 }
 
@@ -209,8 +234,8 @@ static tgl_status check_matrix(const tgl_shape *s, const char *name, const char 
 static tgl_status check_used(const tgl_shape *s, const tgl_operands *o, bool has_product,
                              bool reads_c)
 {
-    const tgl_type type_a = s->swapped ? s->type_b : s->type_a;
-    const tgl_type type_b = s->swapped ? s->type_a : s->type_b;
+    const tgl_type type_a = tgl_shape_stored_type(s, !s->swapped);
+    const tgl_type type_b = tgl_shape_stored_type(s, s->swapped);
     if (has_product) {
         TGL_TRY(check_matrix(s, "A", "A_array", TGL_BAD_A, o->A, o->A_array, type_a));
         TGL_TRY(check_matrix(s, "B", "B_array", TGL_BAD_B, o->B, o->B_array, type_b));
@@ -249,6 +274,7 @@ static void take_pointers(const tgl_shape *s, const tgl_operands *o, bool reads_
     run->at[TGL_AT_SCALE_D] = o->scale_d;
     run->at[TGL_AT_GROUPS] = o->groups;
     run->at[TGL_AT_AMAX] = o->amax_d;
+    run->at[TGL_AT_ZEROS] = has_product ? o->zero_b : NULL;
     run->workspace = o->workspace;
     run->workspace_bytes = o->workspace_bytes;
     run->kept[TGL_AT_A] = run->kept[TGL_AT_B] = NULL;

@@ -12,13 +12,17 @@ static int64_t blocks_of(int64_t size)
     return tgl_ceil_div(size, TGL_SCALE_BLOCK);
 }
 
+/* Whether the factors of a matrix have a leading dimension. */
+static bool has_ld(tgl_scaling scaling)
+{
+    return tgl_scaling_is_blocked(scaling) || scaling == TGL_SCALING_GROUP;
+}
+
 /* The minimum of ld_scale_a or ld_scale_b; 0 unless the factors are per block. lines: rows of op(A)
  * or columns of op(B). */
 static int64_t least_ld(tgl_scaling scaling, int64_t lines, int64_t k)
 {
-    return !tgl_scaling_is_blocked(scaling) ? 0
-           : scaling == TGL_SCALING_BLOCK   ? blocks_of(k)
-                                            : lines;
+    return !has_ld(scaling) ? 0 : scaling == TGL_SCALING_BLOCK ? blocks_of(k) : lines;
 }
 
 tgl_scale_layout tgl_scales_lay_out(tgl_scaling scaling, int64_t lines, int64_t k, int64_t ld)
@@ -34,6 +38,8 @@ tgl_scale_layout tgl_scales_lay_out(tgl_scaling scaling, int64_t lines, int64_t 
         return (tgl_scale_layout){blocks_of(lines), blocks_of(k), ld};
     case TGL_SCALING_LINE_128:
         return (tgl_scale_layout){blocks_of(k), lines, ld};
+    case TGL_SCALING_GROUP:
+        break; /* of weights only: weights.h */
     }
     return (tgl_scale_layout){0, 0, 0};
 }
@@ -53,7 +59,7 @@ static tgl_status check_kinds(const tgl_problem *p)
     } scalings[] = {
         {"scaling_a", p->scaling_a}, {"scaling_b", p->scaling_b}, {"scaling_d", p->scaling_d}};
     for (size_t i = 0; i < sizeof scalings / sizeof scalings[0]; i++)
-        if ((int)scalings[i].value < TGL_SCALING_NONE || scalings[i].value > TGL_SCALING_LINE_128)
+        if ((int)scalings[i].value < TGL_SCALING_NONE || scalings[i].value > TGL_SCALING_GROUP)
             return tgl_fail(TGL_BAD_ARGUMENT, "%s is %d, which is not a tgl_scaling",
                             scalings[i].name, (int)scalings[i].value);
     if (p->type_scale != 0 && p->type_scale != TGL_F32)
@@ -97,12 +103,13 @@ static tgl_status check_ld(const char *name, int64_t ld, tgl_scaling scaling, in
 {
     const int64_t least = least_ld(scaling, lines, k);
     if (ld == 0) return TGL_OK;
-    if (!tgl_scaling_is_blocked(scaling))
+    if (!has_ld(scaling))
         return tgl_fail(TGL_BAD_SCALE, "%s is %lld; it must be 0, because no factors are of blocks",
                         name, (long long)ld);
     if (ld < least)
         return tgl_fail(TGL_BAD_SCALE, "%s is %lld; it must be 0 or at least %lld", name,
                         (long long)ld, (long long)least);
+    if (scaling == TGL_SCALING_GROUP) return TGL_OK; /* tgl_weights_check() checks the extent */
     const tgl_scale_layout x = tgl_scales_lay_out(scaling, lines, k, ld);
     if (!tgl_is_addressable(tgl_extent(x.rows, x.row, x.ld), 1, 0, TGL_F32))
         return tgl_fail(TGL_BAD_SCALE, "%s is %lld: the factors would not fit in memory", name,

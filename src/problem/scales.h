@@ -2,7 +2,7 @@
  *
  * The scale factors of a problem. A line is a row of op(A) or a column of op(B). Factors per block
  * are for 128 x 128 blocks (TGL_SCALING_BLOCK) or for 128 elements of a line
- * (TGL_SCALING_LINE_128).
+ * (TGL_SCALING_LINE_128). weights.h has the factors of weights, per group of k.
  */
 #ifndef TGL_SCALES_H
 #define TGL_SCALES_H

@@ -4,6 +4,7 @@
  */
 #include "problem/shape.h"
 #include "base/error.h"
+#include "base/integers.h"
 #include "problem/struct_size.h"
 
 #include <stddef.h>
@@ -19,31 +20,48 @@ static const size_t least_size = TGL_SIZE_UP_TO(tgl_problem, type_scale);
 #define BIT(type) (1U << (type))
 
 /* The valid combinations of types, as in the table at tgl_type in tegula.h. Columns: types of A and
- * B; accumulation type; types of C and D; types of C and D that require a scale factor. Sets of
- * types are bit masks. */
+ * B; further types of B alone, the weights; accumulation type; types of C and D; types of C and D
+ * that require a scale factor. Sets of types are bit masks. */
 static const struct type_row {
-    unsigned inputs;
+    unsigned inputs, weights;
     tgl_type accumulate;
     unsigned results, scaled_results;
 } type_rows[] = {
-    {BIT(TGL_F32), TGL_F32, BIT(TGL_F32), 0},
-    {BIT(TGL_F64), TGL_F64, BIT(TGL_F64), 0},
-    {BIT(TGL_F16), TGL_F32, BIT(TGL_F16) | BIT(TGL_F32), 0},
-    {BIT(TGL_BF16), TGL_F32, BIT(TGL_BF16) | BIT(TGL_F32), 0},
-    {BIT(TGL_F8_E4M3) | BIT(TGL_F8_E5M2), TGL_F32, BIT(TGL_F16) | BIT(TGL_BF16) | BIT(TGL_F32),
+    {BIT(TGL_F32), 0, TGL_F32, BIT(TGL_F32), 0},
+    {BIT(TGL_F64), 0, TGL_F64, BIT(TGL_F64), 0},
+    {BIT(TGL_F16), BIT(TGL_I8) | BIT(TGL_I4), TGL_F32, BIT(TGL_F16) | BIT(TGL_F32), 0},
+    {BIT(TGL_BF16), BIT(TGL_I8) | BIT(TGL_I4), TGL_F32, BIT(TGL_BF16) | BIT(TGL_F32), 0},
+    {BIT(TGL_F8_E4M3) | BIT(TGL_F8_E5M2), 0, TGL_F32, BIT(TGL_F16) | BIT(TGL_BF16) | BIT(TGL_F32),
      BIT(TGL_F8_E4M3) | BIT(TGL_F8_E5M2)},
-    {BIT(TGL_C64), TGL_C64, BIT(TGL_C64), 0},
-    {BIT(TGL_C128), TGL_C128, BIT(TGL_C128), 0},
-    {BIT(TGL_I8), TGL_I32, BIT(TGL_I32), BIT(TGL_I8) | BIT(TGL_F16) | BIT(TGL_BF16) | BIT(TGL_F32)},
+    {BIT(TGL_C64), 0, TGL_C64, BIT(TGL_C64), 0},
+    {BIT(TGL_C128), 0, TGL_C128, BIT(TGL_C128), 0},
+    {BIT(TGL_I8), 0, TGL_I32, BIT(TGL_I32),
+     BIT(TGL_I8) | BIT(TGL_F16) | BIT(TGL_BF16) | BIT(TGL_F32)},
 };
 
 /* The row for these types of A and B; NULL: they cannot be combined. */
 static const struct type_row *find_types(tgl_type a, tgl_type b)
 {
     for (size_t i = 0; i < COUNT_OF(type_rows); i++)
-        if ((type_rows[i].inputs & BIT(a)) != 0 && (type_rows[i].inputs & BIT(b)) != 0)
+        if ((type_rows[i].inputs & BIT(a)) != 0 &&
+            ((type_rows[i].inputs | type_rows[i].weights) & BIT(b)) != 0)
             return &type_rows[i];
     return NULL;
+}
+
+/* The error of types of A and B that cannot be combined. */
+static tgl_status refuse_inputs(tgl_type a, tgl_type b)
+{
+    const char *why = "these types cannot be combined";
+    if (tgl_type_is_complex(a) != tgl_type_is_complex(b))
+        why = "a real matrix is not multiplied by a complex one; convert the real one to the "
+              "other's type";
+    else if (a == TGL_I4 || b == TGL_I4)
+        why = "i4 is for weights: B is i4, and A is f16 or bf16";
+    else if (a == TGL_I8 && find_types(b, a) != NULL)
+        why = "weights are B: exchange A and B, and transpose the product";
+    return tgl_fail(TGL_BAD_TYPE, "A is %s and B is %s: %s", tgl_type_name(a), tgl_type_name(b),
+                    why);
 }
 
 static bool has_scale(const tgl_problem *p)
@@ -78,19 +96,12 @@ static tgl_status check_types(const tgl_problem *p)
                  {"type_d", p->type_d, true},
                  {"type_accumulate", p->type_accumulate, true}};
     for (size_t i = 0; i < COUNT_OF(types); i++)
-        if (tgl_type_size(types[i].type) == 0 && !(types[i].is_optional && types[i].type == 0))
+        if (!tgl_type_is_valid(types[i].type) && !(types[i].is_optional && types[i].type == 0))
             return tgl_fail(TGL_BAD_TYPE, "%s is %d, which is not a tgl_type", types[i].name,
                             (int)types[i].type);
 
     const struct type_row *row = find_types(p->type_a, p->type_b);
-    if (row == NULL && tgl_type_is_complex(p->type_a) != tgl_type_is_complex(p->type_b))
-        return tgl_fail(TGL_BAD_TYPE,
-                        "A is %s and B is %s: a real matrix is not multiplied by a complex one; "
-                        "convert the real one to the other's type",
-                        tgl_type_name(p->type_a), tgl_type_name(p->type_b));
-    if (row == NULL)
-        return tgl_fail(TGL_BAD_TYPE, "A is %s and B is %s: these types cannot be combined",
-                        tgl_type_name(p->type_a), tgl_type_name(p->type_b));
+    if (row == NULL) return refuse_inputs(p->type_a, p->type_b);
     TGL_TRY(check_result_type(p, row, 'C', p->type_c));
     if (p->type_d != 0) TGL_TRY(check_result_type(p, row, 'D', p->type_d));
     if (p->type_accumulate != 0 && p->type_accumulate != row->accumulate)
@@ -299,6 +310,13 @@ static stored stored_as(int64_t rows, int64_t cols, bool transposed, bool col_ma
     return (stored){flip ? cols : rows, flip ? rows : cols, ld, stride, type};
 }
 
+/* The smallest valid leading dimension. */
+static int64_t tight_ld(const stored *x)
+{
+    if (x->type == TGL_I4) return x->row > 0 ? tgl_round_up(x->row, 2) : 2;
+    return x->row > 0 ? x->row : 1;
+}
+
 static int64_t extent(const stored *x)
 {
     return tgl_extent(x->rows, x->row, x->ld);
@@ -317,7 +335,7 @@ static void lay_out(const tgl_problem *p, bool zero_is_tight, stored x[MATRICES]
                           : stored_as(p->m, p->n, false, col_major, p->ldd,
                                       pointers ? 0 : p->stride_d, p->type_d);
     for (int i = 0; i < MATRICES; i++)
-        if (zero_is_tight && x[i].ld == 0) x[i].ld = x[i].row > 0 ? x[i].row : 1;
+        if (zero_is_tight && x[i].ld == 0) x[i].ld = tight_ld(&x[i]);
 }
 
 static tgl_status check_leading_dimensions(const tgl_problem *p, const stored x[MATRICES])
@@ -382,6 +400,9 @@ static tgl_shape normalise(const tgl_problem *p, const stored x[MATRICES])
     const bool conj_a = tgl_type_is_complex(p->type_a) && is_conjugated(p->trans_a);
     const bool conj_b = tgl_type_is_complex(p->type_b) && is_conjugated(p->trans_b);
     const int a = swapped ? B : A, b = swapped ? A : B;
+    const tgl_weights weights = tgl_weights_of(p);
+    const bool scales_sums =
+        weights.type == 0; /* factors of weights are not scale factors of sums */
     return (tgl_shape){
         .m = swapped ? p->n : p->m,
         .n = swapped ? p->m : p->n,
@@ -392,8 +413,8 @@ static tgl_shape normalise(const tgl_problem *p, const stored x[MATRICES])
         .conj_a = swapped ? conj_b : conj_a,
         .conj_b = swapped ? conj_a : conj_b,
         .in_place = p->type_d == 0,
-        .type_a = swapped ? p->type_b : p->type_a,
-        .type_b = swapped ? p->type_a : p->type_b,
+        .type_a = swapped && scales_sums ? p->type_b : p->type_a,
+        .type_b = !swapped && scales_sums ? p->type_b : p->type_a,
         .type_c = p->type_c,
         .type_d = p->type_d == 0 ? p->type_c : p->type_d,
         .type_accumulate = find_types(p->type_a, p->type_b)->accumulate,
@@ -410,12 +431,13 @@ static tgl_shape normalise(const tgl_problem *p, const stored x[MATRICES])
         .stride_d = x[D].stride,
         .pointers = pointers,
         .alignment = pointers ? p->alignment : 0,
-        .scaling_a = swapped ? p->scaling_b : p->scaling_a,
-        .scaling_b = swapped ? p->scaling_a : p->scaling_b,
+        .scaling_a = swapped && scales_sums ? p->scaling_b : p->scaling_a,
+        .scaling_b = !swapped && scales_sums ? p->scaling_b : p->scaling_a,
         .scaling_d = p->scaling_d,
         .type_scale = TGL_F32,
-        .ld_scale_a = tgl_scales_ld(p, swapped),
-        .ld_scale_b = tgl_scales_ld(p, !swapped),
+        .ld_scale_a = scales_sums ? tgl_scales_ld(p, swapped) : 0,
+        .ld_scale_b = scales_sums ? tgl_scales_ld(p, !swapped) : 0,
+        .weights = weights,
         .grouping = p->grouping,
         .group_form = p->group_form,
         .epilogue = {.type_bias = p->type_d == 0 ? p->type_c : p->type_d,
@@ -438,6 +460,7 @@ tgl_status tgl_shape_make(const tgl_problem *problem, bool zero_is_tight, tgl_sh
     TGL_TRY(check_leading_dimensions(p, x));
     TGL_TRY(check_batch(p));
     TGL_TRY(tgl_scales_check(p));
+    TGL_TRY(tgl_weights_check(p));
     TGL_TRY(check_grouping(p));
     TGL_TRY(check_extents(p, x));
     *shape = normalise(p, x);

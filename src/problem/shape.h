@@ -11,6 +11,7 @@
 #include "problem/extent.h"
 #include "problem/scales.h"
 #include "problem/type_names.h"
+#include "problem/weights.h"
 #include "tegula/tegula.h"
 
 #include <stdbool.h>
@@ -62,6 +63,9 @@ typedef struct tgl_shape {
     tgl_type type_scale;
     /* Leading dimensions of scale factors per block, in factors; else 0. */
     int64_t ld_scale_a, ld_scale_b;
+    tgl_weights weights; /* type_a and type_b are the types that are multiplied: in memory, weights
+                            have another type (tgl_shape_stored_type()). Their leading dimension
+                            and stride count elements. scaling_* are TGL_SCALING_NONE then */
     tgl_grouping grouping; /* TGL_GROUPED_ROWS and TGL_GROUPED_MASKED: groups are rows of D, and
                               `swapped` is false */
     tgl_group_form group_form;
@@ -70,9 +74,15 @@ typedef struct tgl_shape {
     tgl_shape_epilogue epilogue;
 } tgl_shape;
 
-/* Which operands of a complex product a kernel reads as they are stored (pairs_b, pairs_a). A
- * pre-pass expands the others to real matrices. */
-typedef enum tgl_pairs { TGL_PAIRS_NONE, TGL_PAIRS_B, TGL_PAIRS_BOTH, TGL_PAIRS_COUNT } tgl_pairs;
+/* Which operands a kernel reads as they are stored. A pre-pass expands the others (plan/complex.h,
+ * plan/widen.h). */
+typedef enum tgl_direct {
+    TGL_DIRECT_NONE,
+    TGL_DIRECT_PAIRS_B, /* B of a complex product (pairs_b) */
+    TGL_DIRECT_PAIRS,   /* A and B of a complex product (pairs_a, pairs_b) */
+    TGL_DIRECT_WEIGHTS,
+    TGL_DIRECT_COUNT
+} tgl_direct;
 
 /* For predictions: a grouped product as a batch of groups of equal size. Other shapes are
  * unchanged. */
@@ -107,6 +117,18 @@ static inline bool tgl_shape_has_blocked_scales(const tgl_shape *s)
 static inline tgl_type tgl_shape_scalar_type(const tgl_shape *s)
 {
     return s->type_accumulate == TGL_I32 && tgl_shape_has_scales(s) ? TGL_F32 : s->type_accumulate;
+}
+
+static inline bool tgl_shape_has_weights(const tgl_shape *s)
+{
+    return s->weights.type != 0;
+}
+
+/* The type that A (is_a) or B has in memory. */
+static inline tgl_type tgl_shape_stored_type(const tgl_shape *s, bool is_a)
+{
+    if (tgl_shape_has_weights(s) && s->weights.is_a == is_a) return s->weights.type;
+    return is_a ? s->type_a : s->type_b;
 }
 
 /* Whether A, B, C and D all have this type. */

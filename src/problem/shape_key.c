@@ -60,7 +60,7 @@ const char *tgl_shape_key(const tgl_shape *s, char text[TGL_SHAPE_KEY_SIZE])
     tgl_text out = {text, TGL_SHAPE_KEY_SIZE, 0};
     text[0] = '\0';
     if (s->scaling_a != 0 || s->scaling_b != 0 || s->scaling_d != 0) return text;
-    if (s->grouping != TGL_GROUPED_NONE || s->is_bundle) return text;
+    if (s->grouping != TGL_GROUPED_NONE || s->is_bundle || tgl_shape_has_weights(s)) return text;
     tgl_text_add(&out, "%s,%s,%s,%s %c%c %lldx%lldx%lldx%lld %s", tgl_type_name(s->type_a),
                  tgl_type_name(s->type_b), tgl_type_name(s->type_c), tgl_type_name(s->type_d),
                  letter(s->trans_a, s->conj_a), letter(s->trans_b, s->conj_b), (long long)s->m,

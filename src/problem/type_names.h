@@ -9,9 +9,15 @@
 
 #include <stdbool.h>
 
-/* "f32", "f64", "f16", "bf16", "e4m3", "e5m2", "i8", "i32", "c64", "c128"; "?" for a value outside
- * tgl_type. */
+/* "f32", "f64", "f16", "bf16", "e4m3", "e5m2", "i8", "i32", "c64", "c128", "i4"; "?" for a value
+ * outside tgl_type. */
 const char *tgl_type_name(tgl_type type);
+
+/* Whether the value is one of tgl_type. */
+bool tgl_type_is_valid(tgl_type type);
+
+/* Bytes of `count` successive elements. Two elements of I4 are in one byte. */
+int64_t tgl_type_bytes(tgl_type type, int64_t count);
 
 /* "default", "ieee", ... Static text. */
 const char *tgl_compute_name(tgl_compute compute);

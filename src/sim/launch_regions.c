@@ -92,6 +92,26 @@ static int64_t parts_of(const tgl_shape *s)
     return (int64_t)(tgl_type_size(s->type_d) / tgl_type_alignment(s->type_d));
 }
 
+/* The region of A (is_a) or B: the partition `part` of a stored matrix of rows x cols. The region
+ * of I4, which has two elements in a byte, has columns of whole bytes. */
+static tgl_sim_region input_region(const tgl_shape *s, const tgl_run *run, bool is_a, int64_t rows,
+                                   int64_t cols, const tgl_rectangle *part,
+                                   const tgl_launch_extent *e)
+{
+    const tgl_type type = tgl_shape_stored_type(s, is_a);
+    const int64_t ld = is_a ? s->lda : s->ldb, stride = is_a ? s->stride_a : s->stride_b;
+    const void *base =
+        is_a ? base_of(run, TGL_AT_A, TGL_AT_A_ARRAY) : base_of(run, TGL_AT_B, TGL_AT_B_ARRAY);
+    const char *name = is_a ? "A" : "B";
+    if (type != TGL_I4)
+        return matrix_region(name, base, (int64_t)tgl_type_size(type), rows, cols, ld, stride, part,
+                             e);
+    const int64_t first = part->col / 2, end = tgl_type_bytes(type, part->col + part->n);
+    const tgl_rectangle bytes = {part->row, first, part->m, end - first};
+    return matrix_region(name, base, 1, rows, tgl_type_bytes(type, cols), ld / 2, stride / 2,
+                         &bytes, e);
+}
+
 /* Sets the partitions of A and B that the launch may read. A launch that computes no part of D,
  * such as a pre-pass, may read all of A and B. */
 static void set_inputs(const tgl_shape *s, const tgl_run *run, const tgl_launch_extent *e,
@@ -104,12 +124,10 @@ static void set_inputs(const tgl_shape *s, const tgl_run *run, const tgl_launch_
         s->trans_a ? (tgl_rectangle){0, row, s->k, m} : (tgl_rectangle){row, 0, m, s->k};
     const tgl_rectangle b =
         s->trans_b ? (tgl_rectangle){col, 0, n, s->k} : (tgl_rectangle){0, col, s->k, n};
-    regions[TGL_SIM_A] = matrix_region("A", base_of(run, TGL_AT_A, TGL_AT_A_ARRAY),
-                                       (int64_t)tgl_type_size(s->type_a), s->trans_a ? s->k : s->m,
-                                       s->trans_a ? s->m : s->k, s->lda, s->stride_a, &a, e);
-    regions[TGL_SIM_B] = matrix_region("B", base_of(run, TGL_AT_B, TGL_AT_B_ARRAY),
-                                       (int64_t)tgl_type_size(s->type_b), s->trans_b ? s->n : s->k,
-                                       s->trans_b ? s->k : s->n, s->ldb, s->stride_b, &b, e);
+    regions[TGL_SIM_A] =
+        input_region(s, run, true, s->trans_a ? s->k : s->m, s->trans_a ? s->m : s->k, &a, e);
+    regions[TGL_SIM_B] =
+        input_region(s, run, false, s->trans_b ? s->n : s->k, s->trans_b ? s->k : s->n, &b, e);
     regions[TGL_SIM_A].forbidden = regions[TGL_SIM_B].forbidden = why_no_product(s, run);
 }
 
@@ -170,6 +188,10 @@ static void set_scales(const tgl_shape *s, const tgl_run *run, tgl_sim_region *r
             regions[TGL_SIM_SCALE_A + i] = vector_region(
                 scales[i].name, scales[i].name, run->at[scales[i].operand], count, size, 0, &once);
     }
+    const int64_t zeros = tgl_scales_count(s, TGL_AT_ZEROS);
+    if (zeros > 0)
+        regions[TGL_SIM_ZEROS] =
+            vector_region("zero_b", "zero_b", run->at[TGL_AT_ZEROS], zeros, 1, 0, &once);
 }
 
 static void set_workspace(const tgl_sim_memory *memory, tgl_sim_region *regions)

@@ -54,6 +54,7 @@ enum {
     TGL_SIM_SCALE_A, /* scale factors of A, B and D */
     TGL_SIM_SCALE_B,
     TGL_SIM_SCALE_D,
+    TGL_SIM_ZEROS,      /* zero points of weights */
     TGL_SIM_A_POINTERS, /* for batches given by pointers: arrays of 8-byte pointers to A, B, C, D */
     TGL_SIM_B_POINTERS,
     TGL_SIM_C_POINTERS,

@@ -40,7 +40,7 @@ PIN(TGL_GROUP_SIZES, 1);
 AT(tgl_problem, grouping, 176, 4);
 AT(tgl_problem, group_form, 180, 4);
 AT(tgl_problem, ld_scale_a, 184, 8);
-PIN(offsetof(tgl_problem, ld_scale_b), sizeof(tgl_problem) - 8);
+AT(tgl_problem, ld_scale_b, 192, 8);
 AT(tgl_operands, groups, 192, 8);
 
 /* The largest magnitude of D, which came later. */
@@ -49,3 +49,11 @@ AT(tgl_operands, amax_d, 200, 8);
 
 extern const int abi_is_pinned;
 const int abi_is_pinned = 1;
+
+/* Weights, which came later. */
+PIN(TGL_I4, 11);
+PIN(TGL_SCALING_GROUP, 5);
+AT(tgl_problem, scale_group, 200, 4);
+AT(tgl_problem, type_zero_b, 204, 4);
+PIN(offsetof(tgl_problem, stride_scale_b), sizeof(tgl_problem) - 8);
+PIN(offsetof(tgl_operands, zero_b), sizeof(tgl_operands) - 8);

@@ -25,11 +25,12 @@ typedef struct cpu_block_plan {
                          split */
     cpu_plan product; /* plan of the f32 product of a whole block, on one thread */
     int64_t sum_ld;   /* leading dimension of a block of sums */
-    /* Sizes in bytes of the buffers of a thread, in this order: block of A, block of B, sums, a row
-     * for the epilogue, f32 products (0: they are written directly to the sums). Exception: if
+    /* Sizes in bytes of the buffers of a thread, in this order: block of A, block of B, weights
+     * expanded to 16 bits (0: there are no weights), sums, a row for the epilogue, f32 products (0:
+     * they are written directly to the sums). Exception: if
      * parts > 1, each job (run/cpu_jobs.h) has a buffer of sum_bytes for its sums, behind the
      * buffers of all threads. */
-    size_t a_bytes, b_bytes, sum_bytes, row_bytes, product_bytes;
+    size_t a_bytes, b_bytes, weights_bytes, sum_bytes, row_bytes, product_bytes;
     size_t thread_bytes; /* bytes of all buffers of a thread and of the workspace of `product` */
 } cpu_block_plan;
 

@@ -168,7 +168,10 @@ void tgl_cpu_plan_blocks(const tgl_shape *s, const cpu_tier *tier, const cpu_wor
         plan_vector_blocks(s, tier, h);
     else
         plan_product(s, machine, tier->f32, blocking, h);
-    h->thread_bytes = h->a_bytes + h->b_bytes + h->row_bytes + h->product_bytes +
+    if (tgl_shape_has_weights(s))
+        h->weights_bytes = tgl_cpu_aligned(
+            (size_t)((s->weights.is_a ? h->rows : h->columns) * h->word_steps) * sizeof(uint16_t));
+    h->thread_bytes = h->a_bytes + h->b_bytes + h->weights_bytes + h->row_bytes + h->product_bytes +
                       tgl_cpu_aligned(h->product.workspace);
     if (h->parts == 1) h->thread_bytes += h->sum_bytes;
     plan->workspace = (size_t)plan->threads * h->thread_bytes;

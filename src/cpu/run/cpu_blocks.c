@@ -17,6 +17,9 @@
  * If scale factors differ by block of k (TGL_SCALING_BLOCK, TGL_SCALING_LINE_128), kb is 128, and
  * the product of a block is multiplied by the block's factors before it is added to the sums.
  *
+ * Weights of 8 or 4 bits are first expanded to the 16-bit type of the other operand, block by
+ * block.
+ *
  * A GEMV does not convert blocks of the matrix: its kernel converts elements while it loads
  * them.
  *
@@ -32,6 +35,7 @@
 #include "cpu/run/cpu_gemm.h"
 #include "cpu/run/cpu_small.h"
 #include "cpu/run/cpu_vector.h"
+#include "cpu/run/expand_weights.h"
 #include "cpu/run/multiply_words.h"
 #include "problem/scales.h"
 
@@ -44,6 +48,7 @@ typedef struct d_block {
     bool is_result; /* the sums are the final results, and sums.sums is in D */
     /* Buffers for the block of op(A) and of op(B): as f32, words or digits. */
     float *a, *b;
+    void *weights;   /* buffer for a block of weights, expanded to 16 bits */
     float *products; /* f32 products of a block; equal to sums.sums if they need no buffer of their
                         own */
     int64_t products_ld;
@@ -54,10 +59,25 @@ typedef struct d_block {
 
 /* ---- Reading blocks -------------------------------------------------------------------------- */
 
+/* Expands the block of weights. lines: the job's rows or columns. */
+static cpu_words_source expanded(const d_block *x, cpu_range lines, int64_t first, int64_t k)
+{
+    const cpu_weights_block block = {.shape = x->product->shape,
+                                     .run = x->product->run,
+                                     .conversions = x->plan->conversions,
+                                     .problem = x->sums.problem,
+                                     .line = lines.begin,
+                                     .lines = cpu_length(lines),
+                                     .first = first,
+                                     .k = k};
+    return tgl_cpu_expand_weights(&block, x->weights);
+}
+
 /* The block of op(A): the job's rows, and k steps from step `first` on. */
 static cpu_words_source source_of_a(const d_block *x, int64_t first, int64_t k)
 {
     const tgl_shape *s = x->product->shape;
+    if (tgl_shape_has_weights(s) && s->weights.is_a) return expanded(x, x->sums.rows, first, k);
     const int64_t element = (int64_t)tgl_type_size(s->type_a), row = x->sums.rows.begin;
     const int64_t at = s->trans_a ? first * s->lda + row : row * s->lda + first;
     const char *A = tgl_cpu_a_of(s, x->product->run, x->sums.problem, element);
@@ -67,6 +87,7 @@ static cpu_words_source source_of_a(const d_block *x, int64_t first, int64_t k)
 static cpu_words_source source_of_b(const d_block *x, int64_t first, int64_t k)
 {
     const tgl_shape *s = x->product->shape;
+    if (tgl_shape_has_weights(s) && !s->weights.is_a) return expanded(x, x->sums.columns, first, k);
     const int64_t element = (int64_t)tgl_type_size(s->type_b), column = x->sums.columns.begin;
     const int64_t at = s->trans_b ? column * s->ldb + first : first * s->ldb + column;
     const char *B = tgl_cpu_b_of(s, x->product->run, x->sums.problem, element);
@@ -124,7 +145,7 @@ static bool add_by_words(const d_block *x, int64_t first, int64_t k, cpu_word_ki
         .ldc = x->sums.ld,
         .add = first > x->first,
     };
-    if (first + k < s->k) {
+    if (first + k < s->k && !tgl_shape_has_weights(s)) {
         product.next[0] = next_block(&product.a, element);
         product.next[1] = next_block(&product.b, element);
     }
@@ -260,6 +281,7 @@ static d_block block_of(const cpu_product *product, const cpu_job *job)
     };
     x.a = take(&memory, h->a_bytes);
     x.b = take(&memory, h->b_bytes);
+    x.weights = take(&memory, h->weights_bytes);
     if (job->sums == NULL) x.sums.sums = take(&memory, h->sum_bytes);
     x.sums.line = take(&memory, h->row_bytes);
     if (x.is_result) {

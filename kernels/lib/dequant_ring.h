@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The producer of gemm/dequant.cu: a warp that copies weights by TMA, the rest by cp.async, to the
+ * ring of stages that the other warps multiply. They need not wait for each other.
+ */
+#ifndef TGL_DEQUANT_RING_H
+#define TGL_DEQUANT_RING_H
+
+#include "lib/dequant_copies.h"
+#include "lib/launch_order.h"
+#include "lib/stage_ring.h"
+#include "lib/tma.h"
+
+/* Steps whose copies by cp.async the producer does not wait for. The others may release a stage one
+ * step late without delaying the announcement of the next. */
+#define UNFINISHED (STAGES - 2)
+
+/* Initialises the mbarriers. A stage is filled when the weights and the other copies have come. */
+static __device__ __forceinline__ void make_barriers(struct ring *ring)
+{
+    if (threadIdx.x == 0) make_ring(ring, 2, WARPS);
+    __syncthreads();
+}
+
+static __device__ __forceinline__ int batch_of_map(const struct tgl_gemm_args *args)
+{
+    return args->stride_b != 0 ? (int)blockIdx.z : 0;
+}
+
+/* Prefetches the first steps of weights to L2, one step a lane. */
+static __device__ __forceinline__ void prefetch_weights(const struct tgl_gemm_args *args,
+                                                        const struct tgl_tensor_map *map,
+                                                        int first_row, int from, int to)
+{
+    const int k = from + copier() * STEP;
+    if (copier() < STAGES && k < to)
+        tma_prefetch_3d(map, k / (8 / BITS), first_row, batch_of_map(args));
+}
+
+/* Starts the copy of a step of weights, which begins at byte `x` of rows from `first_row` on. Rows
+ * and bytes outside of the matrix are zeros. */
+static __device__ __forceinline__ void load_weights(char *stage, const struct tgl_gemm_args *args,
+                                                    const struct tgl_tensor_map *map, int x,
+                                                    int first_row, mbarrier *full)
+{
+    mbarrier_arrive_and_expect(full, TILE * LINE);
+    tma_load_3d(stage, map, x, first_row, batch_of_map(args), full);
+}
+
+/* Copies k from `from` to `to` of the block's operands. Called by all lanes of a warp. */
+static __device__ __forceinline__ void dequant_produce(const struct tgl_gemm_args *args,
+                                                       const struct tgl_tensor_map *map,
+                                                       const struct block_operands *o,
+                                                       struct ring *ring, char *stages,
+                                                       int first_row, int from, int to)
+{
+    struct copies copies = first_copies(args, o, from);
+    struct ring_place at = {0, 0}, filled = {0, 0};
+#pragma unroll 1
+    for (int k = from; k < to + UNFINISHED * STEP; k += STEP) {
+        if (k < to) {
+            char *stage = stages + at.stage * STAGE_BYTES;
+            mbarrier_wait(&ring->empty[at.stage], at.parity ^ 1);
+            if (copier() == 0)
+                load_weights(stage, args, map, k / (8 / BITS), first_row, &ring->full[at.stage]);
+            copy_step(stage, args, o, &copies);
+            advance(&at);
+        }
+        async_commit();
+        if (k - from < UNFINISHED * STEP) continue;
+        ASYNC_WAIT(UNFINISHED);
+        __syncwarp(); /* the copies of all lanes have arrived */
+        if (copier() == 0) mbarrier_arrive(&ring->full[filled.stage]);
+        advance(&filled);
+    }
+    /* Not before: L2 keeps what the next launch prefetches. */
+    if (args->overlaps) let_later_launches_start();
+}
+
+#endif
