@@ -119,7 +119,8 @@ class Problem(Sized):
         ("stride_c", c_int64), ("stride_d", c_int64), ("batching", c_int),
         ("alignment", c_int64), ("scaling_a", c_int), ("scaling_b", c_int),
         ("scaling_d", c_int), ("type_scale", c_int),
-        ("grouping", c_int), ("group_form", c_int), ("ld_scale_a", c_int64), ("ld_scale_b", c_int64)]
+        ("grouping", c_int), ("group_form", c_int), ("ld_scale_a", c_int64), ("ld_scale_b", c_int64),
+        ("scale_group", c_int), ("type_zero_b", c_int), ("stride_scale_b", c_int64)]
 
 
 class Epilogue(Sized):
@@ -145,7 +146,7 @@ class Operands(Sized):
         ("workspace", c_void_p), ("workspace_bytes", c_size_t),
         ("prepared_a", c_void_p), ("prepared_b", c_void_p),
         ("alpha_imag", c_double), ("beta_imag", c_double), ("groups", c_void_p),
-        ("amax_d", c_void_p)]
+        ("amax_d", c_void_p), ("zero_b", c_void_p)]
 
 
 class Counters(Sized):
