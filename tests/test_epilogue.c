@@ -232,7 +232,7 @@ static const struct {
      false,
      {.size = 7},
      TGL_BAD_ARGUMENT,
-     "operands.size is 7; set operands.size = sizeof operands, which is 208 in this version of the "
+     "operands.size is 7; set operands.size = sizeof operands, which is 216 in this version of the "
      "library"},
     {false, false, {.B = room, .C = room}, TGL_BAD_A, "A is NULL"},
     {false, false, {.A = room, .C = room}, TGL_BAD_B, "B is NULL"},

@@ -38,6 +38,6 @@ void tgl_samples_types(tgl_text *out);
 void tgl_samples_sort(tgl_samples *samples);
 
 /* The argument `products` of tgl_samples_add() for an archive. */
-enum { TGL_SAMPLE_PRODUCTS = 6000 };
+enum { TGL_SAMPLE_PRODUCTS = 7500 };
 
 #endif
