@@ -224,6 +224,14 @@ static int64_t positive(const char *text)
     exit(2);
 }
 
+static int64_t rows_of(const char *text)
+{
+    const int64_t rows = positive(text);
+    if (rows <= M_MAX) return rows;
+    fprintf(stderr, "weight_rates: at most %d rows\n", (int)M_MAX);
+    exit(2);
+}
+
 static settings read_settings(int argc, char **argv)
 {
     settings s = {"cuda", "1,4,8,16", "i4,i8,16", "bf16", "128", 16384, 16384, 15, false, NULL};
@@ -273,7 +281,7 @@ int main(int argc, char **argv)
     printf("%-4s %-4s %3s %4s  %11s  %12s %7s\n", "A", "B", "m", "g", "time", "rate", "of copy");
     const char *rows = s.rows;
     for (char m[16]; next_of(&rows, m);)
-        measure_types(&all, (product){.of = &s, .m = positive(m)});
+        measure_types(&all, (product){.of = &s, .m = rows_of(m)});
     void *const memory[] = {all.weights, all.A, all.C, all.factors, all.zeros};
     for (size_t i = 0; i < sizeof memory / sizeof *memory; i++)
         tgl_free(all.dev, memory[i]);

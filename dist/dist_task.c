@@ -10,8 +10,7 @@
 
 /* ---- Checks ---------------------------------------------------------------------------------- */
 
-/* Whether products of this type of A are supported. The type of B then follows from the checks of
- * the problem. */
+/* Whether products of this type of A are supported. B has the same type. */
 static bool is_served(tgl_type type)
 {
     return type == TGL_F32 || type == TGL_F64 || type == TGL_F16 || type == TGL_BF16 ||
@@ -45,6 +44,8 @@ static tgl_status read_problem(const tgl_problem *given, tgl_problem *p)
     if (!is_served(p->type_a))
         return dist_fail(TGL_UNSUPPORTED,
                          "distributed products of complex types or of floats of 8 bits");
+    if (p->type_a != p->type_b)
+        return dist_fail(TGL_UNSUPPORTED, "distributed products of weights of 8 or 4 bits");
     if (p->grouping != TGL_GROUPED_NONE)
         return dist_fail(TGL_UNSUPPORTED, "distributed products have no grouping");
     if (p->batch != 1) return dist_fail(TGL_UNSUPPORTED, "batches of distributed matrices");

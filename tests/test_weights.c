@@ -179,6 +179,15 @@ static void without_weights(void **state)
            SET(type_b, TGL_BF16), SET(scaling_b, TGL_SCALING_NONE));
 }
 
+/* A distance between the factors of the matrices of a batch, without factors. */
+static void stride_without_factors(void **state)
+{
+    (void)state;
+    EXPECT(TGL_BAD_SCALE, "stride_scale_b is given, and B has no factors",
+           SET(scaling_b, TGL_SCALING_NONE), SET(scale_group, 0), SET(type_zero_b, 0),
+           SET(stride_scale_b, 1));
+}
+
 /* The pointers of a run: C keeps its elements after an error. */
 static void operands(void **state)
 {
@@ -274,8 +283,9 @@ int main(void)
         cmocka_unit_test(random_products), cmocka_unit_test(every_integer),
         cmocka_unit_test(special_factors), cmocka_unit_test(types),
         cmocka_unit_test(layouts),         cmocka_unit_test(factors),
-        cmocka_unit_test(without_weights), cmocka_unit_test(operands),
-        cmocka_unit_test(older_header),    cmocka_unit_test(choices),
+        cmocka_unit_test(without_weights), cmocka_unit_test(stride_without_factors),
+        cmocka_unit_test(operands),        cmocka_unit_test(older_header),
+        cmocka_unit_test(choices),
     };
     return cmocka_run_group_tests(tests, setup_cpu, teardown_device);
 }

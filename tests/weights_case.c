@@ -322,7 +322,8 @@ static void draw_batch(unsigned *state, tgl_problem *p)
     if (p->type_d != 0) p->stride_d = lines_of(p, p->m, p->n, TGL_NO_TRANS) * p->ldd + 1;
     if (draw(state) % 3 > 0)
         p->stride_b = lines_of(p, p->k, p->n, p->trans_b) * p->ldb + draw(state) % 2 * 2;
-    if (draw(state) % 3 > 0) p->stride_scale_b = factor_at(p, 0, p->k, p->n) + 5;
+    if (draw(state) % 3 > 0 && p->scaling_b != TGL_SCALING_NONE)
+        p->stride_scale_b = factor_at(p, 0, p->k, p->n) + 5;
 }
 
 weights_case weights_random_case(unsigned seed, int64_t m, int64_t n, int64_t k)

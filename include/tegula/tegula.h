@@ -122,8 +122,10 @@ typedef enum tgl_status {
                                 product it has an imaginary part */
     TGL_BAD_SCALE = 41,      /* a scale is NULL or not aligned, or the problem has no such scale;
                                 ld_scale_a or ld_scale_b is too small, or not 0 although the problem
-                                has no block scale factors; the same for zero points, scale_group
-                                and stride_scale_b; or amax_d is NULL or not aligned, or not NULL
+                                has no block scale factors; or zero_b is NULL or given without
+                                type_zero_b; or scale_group is not 32, 64 or 128, or not 0 without
+                                TGL_SCALING_GROUP; or stride_scale_b is negative, or not 0 without
+                                factors of weights; or amax_d is NULL or not aligned, or not NULL
                                 although epilogue.amax is 0 */
     TGL_BAD_WORKSPACE = 42,  /* the caller's workspace is too small or not aligned to 256 bytes */
     TGL_COMMUNICATION = 43,  /* tegula/dist.h: a rank did not answer in time, or a link failed */
@@ -289,10 +291,10 @@ TGL_API tgl_status tgl_device_trim(tgl_device *dev);
  * Weights: B has integers q of 8 or 4 bits, and A has 16 bits. An element of op(B) is
  *     w = (q - zero) * factor
  * where the factor (scaling_b, scale_b) and the zero point (type_zero_b, zero_b) are those of its
- * column and its group of successive k. Without factors w = q - zero. D is computed from A and w as
- * for two matrices of the type of A. w is computed in F32 and then rounded at most once, to the
- * type of A. Some kernels do not round it: they multiply A by q - zero, which is exact in the type
- * of A, and multiply the F32 sum of a group by the factor.
+ * column and its group of successive k. Without factors w = q. D is the product of A and w, with
+ * the epilogue as for any product. w is computed in F32. Some kernels round it once, to the type of
+ * A. Others do not round it: they multiply A by q - zero, which is exact in the type of A, and
+ * multiply the F32 sum of a group by the factor.
  *
  * Two elements of I4, -8 to 7 in two's complement, are in one byte: element 2i in the four low bits
  * of byte i, element 2i+1 in the high bits. ldb and stride_b count elements and must be even, so
@@ -463,8 +465,8 @@ typedef struct tgl_problem {
     tgl_type type_accumulate; /* 0 or the accumulation type in the table of tgl_type */
     tgl_compute compute;
     tgl_scalars scalars;
-    int64_t lda, ldb, ldc; /* elements; 0: the minimum, no padding between rows or columns, except
-                              that I4 takes the next even number */
+    int64_t lda, ldb, ldc; /* elements; 0: the minimum, no padding between rows or columns; for B
+                              of I4 the minimum rounded up to an even number */
     int64_t ldd;           /* of D if type_d is not 0; else 0 */
     int64_t batch;         /* 1: one product; 0: nothing is computed */
     /* TGL_STRIDED: elements from one matrix of a batch to the next. 0: all products use the same

@@ -56,9 +56,11 @@ static __device__ __forceinline__ void dequant_produce(const struct tgl_gemm_arg
 {
     struct copies copies = first_copies(args, o, from);
     struct ring_place at = {0, 0}, filled = {0, 0};
+    const int steps = to > from ? (to - from - 1) / STEP + 1 : 0;
 #pragma unroll 1
-    for (int k = from; k < to + UNFINISHED * STEP; k += STEP) {
-        if (k < to) {
+    for (int i = 0; i < steps + UNFINISHED; i++) {
+        if (i < steps) {
+            const int k = from + i * STEP;
             char *stage = stages + at.stage * STAGE_BYTES;
             mbarrier_wait(&ring->empty[at.stage], at.parity ^ 1);
             if (copier() == 0)
@@ -67,13 +69,14 @@ static __device__ __forceinline__ void dequant_produce(const struct tgl_gemm_arg
             advance(&at);
         }
         async_commit();
-        if (k - from < UNFINISHED * STEP) continue;
+        if (i < UNFINISHED) continue;
         ASYNC_WAIT(UNFINISHED);
         __syncwarp(); /* the copies of all lanes have arrived */
         if (copier() == 0) mbarrier_arrive(&ring->full[filled.stage]);
         advance(&filled);
     }
-    /* Not before: L2 keeps what the next launch prefetches. */
+    /* Not earlier: what the next launch prefetches would take the room of this launch's weights in
+     * L2. */
     if (args->overlaps) let_later_launches_start();
 }
 

@@ -12,7 +12,7 @@ from ._checks import factor, integer
 from ._devices import Device, device as open_device
 from ._held import hold
 from ._layout import Form, Layouts, Scheme, lay_out
-from ._library import SIDES, TYPE_NAMES, chip_explain, usual_result
+from ._library import SIDES, TYPE_NAMES, TYPES, chip_explain, usual_result
 from ._plans import Options, PlanBase, Recipe, cached_plan, thread, translate
 from ._prepared import Prepared
 from ._scales import Scales, arrange_scales, describe_scale
@@ -85,6 +85,9 @@ def _describe_product(a: Any, b: Any, out: Any, c: Any, bias: Any, beta: Optiona
         raise ValueError(f"beta is {beta}, but there is neither c nor out")
     if _is_same(addend, target):
         addend = None
+
+    if TYPES["int8"] in (x.form.type, y.form.type) and x.form.type != y.form.type:
+        raise NotImplementedError("a and b have different types: int8 is multiplied by int8")
 
     like = x if target is None else target
     type_d = usual_result(x.form.type, is_scaled) if target is None else target.form.type

@@ -335,6 +335,8 @@ static tgl_status warm_with(warm_job *job)
 
 static tgl_status check_type(tgl_type type)
 {
+    if (type == TGL_I4)
+        return tgl_fail(TGL_UNSUPPORTED, "options.type is the type of A, and only B can have i4");
     if (type == 0 || tgl_type_size(type) > 0) return TGL_OK;
     return tgl_fail(TGL_BAD_TYPE, "options.type is %d, which is not a tgl_type", (int)type);
 }

@@ -46,6 +46,8 @@ static tgl_status check_group(const tgl_problem *p)
 
 static tgl_status check_zeros(const tgl_problem *p)
 {
+    if (p->scaling_b == TGL_SCALING_NONE && p->stride_scale_b != 0)
+        return tgl_fail(TGL_BAD_SCALE, "stride_scale_b is given, and B has no factors");
     if (p->type_zero_b == 0) return TGL_OK;
     if (p->type_zero_b != TGL_I8)
         return tgl_fail(TGL_BAD_TYPE, "type_zero_b is %d; it must be 0 or TGL_I8",

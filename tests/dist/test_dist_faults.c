@@ -80,6 +80,11 @@ static void float_of_8_bits(given *g)
     g->problem.type_b = TGL_F8_E5M2;
     g->problem.type_c = TGL_F32;
 }
+static void weights(given *g)
+{
+    g->problem.type_a = g->problem.type_c = TGL_F16;
+    g->problem.type_b = TGL_I4;
+}
 static void other_block(given *g)
 {
     g->b.block_rows--;
@@ -158,6 +163,7 @@ static const fault faults[] = {
     {"c128", complex_type, TGL_UNSUPPORTED, "rank 1: distributed products of complex types"},
     {"c64", single_complex_type, TGL_UNSUPPORTED, "rank 1: distributed products of complex types"},
     {"f8", float_of_8_bits, TGL_UNSUPPORTED, "rank 1: distributed products of complex types"},
+    {"weights", weights, TGL_UNSUPPORTED, "rank 1: distributed products of weights"},
     {"block", other_block, TGL_BAD_ARGUMENT, "block_rows of the layout of B"},
     {"panel", other_panel, TGL_BAD_ARGUMENT, "panel of the options"},
     {"problem", invalid_problem, TGL_BAD_K, "rank 1: "},

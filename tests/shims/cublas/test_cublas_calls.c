@@ -100,6 +100,8 @@ static void test_types(void **state)
     assert_passed(ex, &c, "these types");
     c = small_call(), c.type_c = (cudaDataType)UNSIGNED_8;
     assert_passed(ex, &c, "these types");
+    c = small_call(), c.type_a = CUDA_R_16F, c.type_b = CUDA_R_8I; /* weights for Tegula */
+    assert_passed(ex, &c, "these types");
     c = small_call(), c.type_a = c.type_b = CUDA_R_8I;
     assert_passed(ex, &c, "compute type 68, math mode 0 and these types");
     c.compute = CUBLAS_COMPUTE_32I; /* with a C of F32 */
