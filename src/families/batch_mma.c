@@ -176,7 +176,8 @@ static double item_cycles(const tgl_shape *s, const batch_mma_geometry *g, doubl
     const double factor = has_16_bits && !is_line && s->ldd % 4 != 0 ? UNALIGNED_16 : 1;
     const bool has_raw = is_raw(g, g->step.vec_a) || is_raw(g, g->step.vec_b);
     const double k = (double)s->k;
-    const double fragments = g->step.threads / 32 * (t->wm + t->wn) * k * g->size;
+    const int warps = g->step.threads / 32;
+    const double fragments = (double)warps * (t->wm + t->wn) * k * g->size;
     return fragments / (has_raw ? RAW_BYTES_A_CLOCK : FRAGMENT_BYTES_A_CLOCK) +
            batch_mma_copy_cycles(g, m * k, g->step.vec_a) +
            batch_mma_copy_cycles(g, n * k, g->step.vec_b) +
