@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The producer of gemm/dequant.cu: a warp that copies weights by TMA, the rest by cp.async, to the
- * ring of stages that the other warps multiply. They need not wait for each other.
+ * ring of stages that the other warps multiply. These wait for the producer only,
+ * not for each other.
  */
 #ifndef TGL_DEQUANT_RING_H
 #define TGL_DEQUANT_RING_H
@@ -32,9 +33,9 @@ static __device__ __forceinline__ void prefetch_weights(const struct tgl_gemm_ar
                                                         const struct tgl_tensor_map *map,
                                                         int first_row, int from, int to)
 {
-    const int k = from + copier() * STEP;
-    if (copier() < STAGES && k < to)
-        tma_prefetch_3d(map, k / (8 / BITS), first_row, batch_of_map(args));
+    const int ahead = copier() * STEP;
+    if (copier() < STAGES && ahead < to - from)
+        tma_prefetch_3d(map, (from + ahead) / (8 / BITS), first_row, batch_of_map(args));
 }
 
 /* Starts the copy of a step of weights, which begins at byte `x` of rows from `first_row` on. Rows

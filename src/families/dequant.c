@@ -15,7 +15,7 @@ typedef struct dequant_row {
     const char *name;
     int count;          /* COUNT: maximum number of rows of A */
     int warps;          /* WARPS that multiply */
-    int depths;         /* DEPTHS: warps that share rows of weights */
+    int depths;         /* DEPTHS: warps that multiply the same rows of weights, each a part of K */
     int rows;           /* ROWS of weights of a warp */
     int stages;         /* STAGES of the ring */
     bool has_tma;       /* one more warp copies the weights by TMA */

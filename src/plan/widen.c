@@ -133,7 +133,7 @@ static void add_step(const tgl_shape *s, const layout *x, int64_t scratch, bool 
         .count = (int)s->batch,
         .last_count = (int)s->batch,
     };
-    tgl_list_step(builder, s->weights.is_a != s->swapped ? "expand A" : "expand B");
+    tgl_list_step(builder, "expand B");
     tgl_list_launch(builder, &launch, &args, sizeof args);
     tgl_list_patch_value(builder, TGL_VALUE_OPERAND, (int)x->operand, offsetof(widen_args, from),
                          0);
