@@ -285,8 +285,8 @@ TGL_API tgl_status tgl_device_trim(tgl_device *dev);
  * A complex element is two real numbers, the real part first, as in C, Fortran and NumPy. It is
  * aligned as one of them: C64 to 4 bytes, C128 to 8. A product of complex elements is computed from
  * the four real products of their parts, also if a part is infinite or NaN. The bound of rounding
- * errors holds for the real and for the imaginary part, each a sum of 2k real products. Plans of
- * cuda and sim need workspace: without it, creating them gives TGL_UNSUPPORTED.
+ * errors holds for the real and for the imaginary part, each a sum of 2k real products. Most plans
+ * of cuda and sim need workspace: without it, creating them gives TGL_UNSUPPORTED.
  *
  * Weights: B has integers q of 8 or 4 bits, and A has 16 bits. An element of op(B) is
  *     w = (q - zero) * factor
