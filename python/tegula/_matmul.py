@@ -87,7 +87,7 @@ def _describe_product(a: Any, b: Any, out: Any, c: Any, bias: Any, beta: Optiona
         addend = None
 
     if TYPES["int8"] in (x.form.type, y.form.type) and x.form.type != y.form.type:
-        raise NotImplementedError("a and b have different types: int8 is multiplied by int8")
+        raise TypeError("a and b have different types: int8 is multiplied by int8")
 
     like = x if target is None else target
     type_d = usual_result(x.form.type, is_scaled) if target is None else target.form.type

@@ -128,10 +128,10 @@ static bool set_types(cublas_product *p, tgl_problem *problem)
     if (problem->type_a == 0 || problem->type_b == 0 || problem->type_c == 0 ||
         type_of(p->type_d) == 0)
         return cublas_refuse(p, "these types");
+    if (!set_arithmetic(p, problem)) return false;
     /* F16 or BF16 times I8 are weights for Tegula, whose factors cuBLAS does not have. */
     if (p->type_a != p->type_b && !(cublas_is_f8(p->type_a) && cublas_is_f8(p->type_b)))
         return cublas_refuse(p, "these types");
-    if (!set_arithmetic(p, problem)) return false;
     p->mode = problem->compute;
     return true;
 }
