@@ -79,8 +79,9 @@ typedef struct tgl_settings {
 /* The setting for products that were not measured themselves. */
 typedef struct tgl_usual_setting {
     char kernel[TGL_KERNEL_STRING_SIZE]; /* "": the planner's own choice */
-    double gain;                         /* its speed divided by that of the planner's choice */
-    int products;                        /* products that were measured */
+    double gain;                         /* speed with this setting, divided by that of the
+                                            planner's choice */
+    int products;                        /* number of products that were measured */
 } tgl_usual_setting;
 
 /* A backend: the functions of one kind of device. The files of src/api/ have checked every argument
@@ -147,7 +148,7 @@ typedef struct tgl_backend {
 
     /* Functions that measure plans (plan/wisdom.h). NULL: plans of this device are not measured. */
     const tgl_trials *trials;
-    const tgl_settings *settings; /* not NULL: a device without a chip that has trials */
+    const tgl_settings *settings; /* NULL: the device has a chip or no trials */
 
     /* Timers on the device's clock; the backend owns timer->state. NULL: the host's clock is
      * used. */

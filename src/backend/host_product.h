@@ -20,9 +20,9 @@ typedef struct tgl_host_product {
     const tgl_run *run;               /* operands: pointers to host memory */
     int64_t m, n, k;                  /* size of a whole tile and slab: op(A) m x k, op(B) k x n */
     int64_t rows, columns, slabs;     /* tiles of D along m and n; slabs along k */
-    size_t workspace;                 /* bytes: maximum over all plans */
-    tgl_plan *plans[2][2][TGL_SLABS]; /* indices: [1 if last row of tiles][1 if last column][kind of
-                                         slab] */
+    size_t workspace;                 /* bytes of workspace: maximum over all plans */
+    tgl_plan *plans[2][2][TGL_SLABS]; /* indices: 1 for the last row of tiles, else 0; 1 for the
+                                         last column of tiles, else 0; kind of slab */
     int64_t delivered; /* number of tiles that the device has stored in D, in the order of
                           tgl_tile_at() */
 } tgl_host_product;

@@ -29,16 +29,16 @@ static int64_t size_between(uint64_t *state, double low, double high, int64_t st
 }
 
 /* Classes of sample products, like those of the suites in bench/suites. Columns: the share of the
- * class in %; low and high of size_between() for m, n, k and the batch; the multiple of m, n and
- * k. */
+ * class in %; low and high of size_between() for m, n, k and the batch; the number of which m, n
+ * and k are multiples (not m or n with a `high` of 6 or less). */
 static const struct {
     int share;
     double m[2], n[2], k[2], batch[2];
     int64_t step;
 } classes[] = {
     {22, {4, 13}, {7, 14}, {7, 14}, {0, 0}, 64}, /* layers of networks */
-    {20, {5, 13}, {5, 13}, {5, 13}, {0, 0}, 8},  /* sizes in multiples of 8: with 16-bit types, rows
-                                                    of whole 16-byte units */
+    {20, {5, 13}, {5, 13}, {5, 13}, {0, 0}, 8},  /* multiples of 8: rows of 16-bit types are
+                                                    multiples of 16 bytes */
     {16, {4, 12}, {4, 12}, {4, 12}, {0, 0}, 1},  /* any size */
     {12, {0, 6}, {8, 15}, {8, 14}, {0, 0}, 8},   /* few rows */
     {4, {0, 6}, {8, 15}, {8, 14}, {0, 0}, 1},    /* few rows, any size */
@@ -246,7 +246,7 @@ tgl_status tgl_samples_add(tgl_samples *samples, const tgl_chip *chip, tgl_type 
 
 void tgl_samples_types(tgl_text *out)
 {
-    tgl_type last = 0; /* kinds of the same type are adjacent in the table */
+    tgl_type last = 0; /* kinds of one type without groups are adjacent in the table */
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         const tgl_type type = kinds[i].type;
         const bool is_whole = kinds[i].grouping == TGL_GROUPED_NONE;

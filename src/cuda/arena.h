@@ -20,8 +20,8 @@
  * bytes and at most an eighth of the device's memory. All arenas, including the shared one, have at
  * most a quarter of the device's memory. If a stream needs room, arenas of streams that were not
  * used in the latest TGL_ARENA_AGE runs are evicted. The stream of an evicted arena may no longer
- * exist, so the library cannot wait for this stream. It waits for all work of the context before it
- * frees the arena.
+ * exist, so the library cannot wait for this stream. The library therefore waits for all work of
+ * the context before it frees the arena.
  *
  * Memory is not freed after a run: cuMemFree() waits for all streams, and the caller of a run does
  * not expect such a wait. The arenas are freed by tgl_device_trim(), and by tgl_alloc() if

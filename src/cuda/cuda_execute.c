@@ -85,7 +85,8 @@ static CUresult resident_blocks(const tgl_cuda *cuda, cuda_launch *launch, int64
     if (cluster_blocks(of) > 1) {
         const unsigned grid[3] = {of->grid[0], of->grid[1], depth_of(of)};
         CUlaunchConfig config = config_of(launch, grid, NULL);
-        config.attributes += launch->is_early; /* passes only the cluster attribute */
+        config.attributes += launch->is_early; /* skips the attribute of early launches: only the
+                                                  cluster attribute matters */
         config.attribute_count -= launch->is_early;
         result = driver->cuOccupancyMaxActiveClusters(&count, function, &config);
         *blocks = count * cluster_blocks(of);
@@ -421,7 +422,7 @@ static void explain_launch(tgl_text *out, const tgl_cuda *cuda, cuda_launch *lau
  * too. */
 void tgl_cuda_explain(const tgl_plan *plan, tgl_text *out)
 {
-    TGL_NO_CANCEL; /* tgl_cuda_explain() may compile */
+    TGL_NO_CANCEL; /* explaining may compile, which cancellation of the thread must not interrupt */
     const tgl_cuda *cuda = plan->dev->state;
     const cuda_plan *made = plan->state;
     const tgl_launch_list *list = &plan->list;

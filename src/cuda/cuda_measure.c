@@ -11,7 +11,7 @@
 
 enum { REPEATS = 21, WARM_UP_MS = 150 };
 
-/* These numbers must match the kernels in kernels/measure. */
+/* Sizes that must match those in kernels/measure. */
 enum { FMA_THREADS = 256, FMA_CHAINS = 8, COPY_THREADS = 512, COPY_BLOCKS_PER_SM = 16 };
 
 /* A kernel or a copy to time. `work` enqueues it in `stream`. */

@@ -14,10 +14,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* bytes of shared memory per block; for a kernel that uses more, the host must set an attribute of
- * the kernel's function */
+/* Bytes of shared memory per block. For a kernel that uses more, the host must set an attribute of
+ * the kernel's function (CUDA programming guide, compute capability 7.x). */
 enum { SHARED_WITHOUT_ASKING = 48 * 1024 };
-/* if more than UNUSED_MAX modules have no users, they are unloaded until UNUSED_KEPT are left */
+/* If more than UNUSED_MAX modules have no users, modules are unloaded until UNUSED_KEPT without
+ * users are left. */
 enum { UNUSED_MAX = 256, UNUSED_KEPT = 192 };
 enum { BUCKETS = 512 };
 

@@ -2,13 +2,13 @@
  *
  * Workspace of runs that are captured into CUDA graphs.
  *
- * It is not allocated by nodes of the graph: a graph with memory nodes cannot be cloned, be a child
- * graph or the body of a conditional node, or have two executables. It is ordinary memory in blocks
- * from cuMemAlloc(), each called a memory below. A user object of the graph (CUuserObject, an
- * object with a reference count and a destructor) holds each memory. When the driver clones or
- * instantiates a graph, it copies the references to user objects. It drops the reference of an
- * executable when the last launch of the executable has ended. So once the user object is
- * destroyed, no launch uses the memory.
+ * This workspace is not allocated by nodes of the graph: a graph with memory nodes cannot be
+ * cloned, be a child graph or the body of a conditional node, or have two executables. The
+ * workspace is ordinary memory in blocks from cuMemAlloc(), each called a memory below. A user
+ * object of the graph (CUuserObject, an object with a reference count and a destructor) holds each
+ * memory. When the driver clones or instantiates a graph, it copies the references to user objects.
+ * It drops the reference of an executable when the last launch of the executable has ended. So once
+ * the user object is destroyed, no launch uses the memory.
  *
  * The runs that one capture records in one stream are ordered, so they share a memory. Runs in
  * another stream of the capture may run at the same time, and have a memory of their own.

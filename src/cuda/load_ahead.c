@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Compiles several kernels at the same time: a plan has up to four kernels, and planning with
+ * Compiles several kernels at the same time: a plan may have several kernels, and planning with
  * TGL_EFFORT_MEASURE needs dozens of kernels. The threads load the modules, which then stay in the
  * table of cuda_modules.c. When the caller needs a module, it gets the module from the table, or
  * compiles the kernel again and learns why that fails.

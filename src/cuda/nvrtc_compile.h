@@ -23,7 +23,7 @@ typedef struct tgl_binary {
     size_t size;
     tgl_resources uses;
     bool from_cache;
-    bool is_kept; /* true: the image is in the disk cache */
+    bool is_kept; /* true: the image is in the disk cache or in the archive */
 } tgl_binary;
 
 /* Compiles `kernel` for `arch`. look: whether to look in the cache first. A compiled image is

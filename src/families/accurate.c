@@ -85,7 +85,11 @@ enum {
 /* Bytes of struct accurate_shared in gemm/accurate.cu. */
 static int accurate_shared_bytes(const accurate_row *t)
 {
-    enum { BARRIER = 8, CHUNK = 16 * 40 /* sums of a warp */, ORDER = 128 * (int)sizeof(int) };
+    enum {
+        BARRIER = 8,
+        CHUNK = 16 * 40 /* WARP_CHUNK of lib/accurate_tiles.h */,
+        ORDER = 128 * (int)sizeof(int)
+    };
     return t->stages * ((t->bm + t->bn) * LINE_BYTES + 2 * BARRIER) +
            t->consumers *
                (4 * CHUNK * (int)sizeof(float) + t->bn * (int)sizeof(int) + ORDER + BARRIER);
@@ -107,9 +111,9 @@ static tgl_decompose operand_of(const tgl_shape *s, const tgl_rectangle *part, b
     return d;
 }
 
-/* Sets the number and width of chunks. Each chunk begins at a multiple of the tile's columns and
- * of a panel's lines (decompose_args.h). The results are then bitwise equal to those without
- * chunks. */
+/* Sets the number and width of chunks. Each chunk begins at a multiple of BN and of the 64 columns
+ * of a panel (TGL_PANEL_LINES, decompose_args.h). The results are then bitwise equal to those
+ * without chunks. */
 static void choose_chunks(const accurate_row *t, int64_t n, int64_t chunks, accurate_geometry *g)
 {
     const int64_t unit = t->bn % TGL_PANEL_LINES == 0 ? t->bn : 2 * t->bn;
@@ -189,15 +193,17 @@ static const char *accurate_make_geometry(const tgl_chip *chip, const tgl_shape 
 enum {
     UNIT_CYCLES =
         3100, /* cycles of a tile before its first wgmma and after its last one, without stores */
-    STORE_BYTES_A_CLOCK = 7, /* bytes of sums that an SM unscales and stores per clock */
+    STORE_BYTES_A_CLOCK = 7, /* bytes of FP32 sums per clock that an SM multiplies by the lines'
+                                scales and stores */
 };
-static const double MEMORY_SHARE = 0.85; /* fraction of tgl_chip.memory_rate that it reaches */
+static const double MEMORY_SHARE = 0.85; /* reached fraction of tgl_chip.memory_rate */
 
 /* Factor on the time of the main loops: long kernels reach the power limit, which lowers the clock.
  * seconds: time of the main loops at full clock. */
 static double accurate_slowed(double seconds)
 {
-    static const double MOST = 0.35; /* maximum additional time; half of it after HALF_SECONDS */
+    static const double MOST = 0.35; /* maximum slowdown, as a fraction; half of it at
+                                        HALF_SECONDS */
     static const double HALF_SECONDS = 5e-4;
     return 1 + MOST * seconds / (seconds + HALF_SECONDS);
 }

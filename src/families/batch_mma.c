@@ -77,13 +77,15 @@ static int bk_of(const batch_mma_geometry *g)
     return (int)tgl_min64(g->row->bk, LINE_BYTES / g->size);
 }
 
-/* Whether the kernel copies raw lines of an operand: IS_RAW() of kernels/lib/raw_copies.h. */
+/* Whether the kernel copies whole 16-byte words that contain a line of the operand, because lines
+ * need not begin at multiples of 8 bytes ("raw lines": IS_RAW() of kernels/lib/raw_copies.h). */
 static bool is_raw(const batch_mma_geometry *g, int vec)
 {
     return g->size * vec < 8;
 }
 
-/* Bytes of an operand in a stage. Raw lines are longer: RAW_PAD() of kernels/lib/raw_copies.h. */
+/* Bytes of an operand in a stage. Raw lines (is_raw()) are longer, by RAW_PAD() of
+ * kernels/lib/raw_copies.h. */
 static int batch_mma_operand_bytes(const batch_mma_geometry *g, int edge, int vec, bool is_k_major)
 {
     const int bk = bk_of(g), lines = is_k_major ? edge : bk;
@@ -97,7 +99,7 @@ static int batch_mma_shared_bytes(const batch_mma_geometry *g, const tgl_shape *
 {
     const batch_mma_row *t = g->row;
     const int warps = t->bm / t->wm * (t->bn / t->wn), sum = g->size == 8 ? 8 : 4;
-    const int rows = warps * 16 * (t->wn + 8) * sum; /* 16 rows of each warp */
+    const int rows = warps * 16 * (t->wn + 8) * sum; /* 16 rows of results of each warp */
     const int packed = tgl_type_size(s->type_d) == 2 ? t->bm * t->bn * 2 + 16 : 0;
     const int stage = batch_mma_operand_bytes(g, t->bm, vec_a, !s->trans_a) +
                       batch_mma_operand_bytes(g, t->bn, vec_b, s->trans_b);
@@ -148,9 +150,10 @@ enum {
     BLOCK_CYCLES = 3200,       /* cycles of a block before its first tile and after its last one */
     TILE_CYCLES = 600,         /* minimum cycles of a block for one tile of K (bk elements) */
     COPY_BYTES_A_CLOCK = 100,  /* rate of copies of 16 bytes, in bytes per clock of an SM */
-    COPY_8_BYTES_A_CLOCK = 37, /* of copies of 8 bytes */
-    FRAGMENT_BYTES_A_CLOCK = 136, /* of all fragments of a tile, some of which are not read */
-    RAW_BYTES_A_CLOCK = 88,       /* the same if an operand has raw lines */
+    COPY_8_BYTES_A_CLOCK = 37, /* the same for copies of 8 bytes */
+    FRAGMENT_BYTES_A_CLOCK = 136, /* rate at which warps read fragments, if those beyond the
+                                     matrices' edges are counted, too */
+    RAW_BYTES_A_CLOCK = 88,       /* the same if an operand has raw lines (is_raw()) */
     HALF_RATE_WARPS = 5           /* an SM with w warps works at w / (w + 5) of its rate */
 };
 static const double RAW_CYCLES = 0.18; /* cycles of an SM to copy an element to a raw line */
@@ -184,7 +187,8 @@ static double item_cycles(const tgl_shape *s, const batch_mma_geometry *g, doubl
            RESULT_CYCLES * factor * g->size * (t->bm * t->bn + m * n) / 2;
 }
 
-/* of_sm: blocks of the SM that has the most. */
+/* of_sm: number of blocks on the SM that has the most blocks. turns: number of tiles of D that a
+ * slot (room for a block on an SM) computes, one after the other. */
 static void batch_mma_predict_time(const tgl_chip *chip, const tgl_shape *s,
                                    const batch_mma_geometry *g, tgl_candidate *c)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The grid of bundles (plan/bundle.h) in the families with serves_bundles. Their kernels have the
- * macro BUNDLE: kernels/lib/bundle_tiles.h.
+ * The grid of bundles, lists of products of different sizes in one launch (plan/bundle.h), in the
+ * families with serves_bundles. Their kernels have the macro BUNDLE (kernels/lib/bundle_tiles.h).
  */
 #ifndef TGL_FAMILY_BUNDLE_GRID_H
 #define TGL_FAMILY_BUNDLE_GRID_H
@@ -18,7 +18,7 @@ static inline void tgl_bundle_set_grid(const tgl_shape *s, tgl_gemm_step *step)
     step->blocks = step->tiles *= s->batch;
     step->batch_step = (int)s->batch;
     step->loops_over_batch = true;           /* the batch is not in gridDim.z */
-    step->args.tiles_whole = TGL_GRID_X_MAX; /* all tiles are whole */
+    step->args.tiles_whole = TGL_GRID_X_MAX; /* no tile is split over K */
     step->args.raster = TGL_RASTER;
 }
 

@@ -50,10 +50,10 @@ enum { TGL_EXAMPLE_SIDE = 4096 };
 tgl_shape tgl_example_shape(tgl_type type, int64_t m, int64_t n, bool trans_a, bool trans_b);
 
 /* The number of elements of A or B that one copy can move, at most 16 bytes: the largest power of
- * two that divides edge, ld, and the stride of the batch. edge: rows or columns of the matrix along
- * its contiguous dimension; 0: the number need not divide them. For arrays of pointers, the
- * alignment that the caller guarantees replaces the stride. The matrices must also begin at a
- * multiple of the copy's width. */
+ * two that divides edge, ld, and the stride of the batch. edge: number of rows or columns of the
+ * matrix along its contiguous dimension; 0: edge is ignored. For arrays of pointers, the alignment
+ * that the caller guarantees replaces the stride. The matrices must also begin at a multiple of the
+ * copy's width. */
 int tgl_copy_width(const tgl_shape *shape, int64_t edge, int64_t ld, int64_t stride);
 
 /* The number of elements of D that one store can write: 16 bytes of elements, or 1 element if ldd
@@ -90,26 +90,27 @@ double tgl_stream_rate(const tgl_chip *chip, double blocks, double in_flight);
 enum { TGL_RING_STATIC_SHARED = 1024 }; /* bytes, with the padding that aligns the stages */
 
 /* Threads of a block: the consumer warpgroups, and the producer, which is a warpgroup if there are
- * several consumers, and a warp if there is one. wgmma adds a warp for block scale factors. */
+ * several consumers, and a warp if there is one. The family wgmma adds a warp that copies block
+ * scale factors. */
 static inline int tgl_ring_threads(int consumers)
 {
     return consumers * 128 + (consumers > 1 ? 128 : 32);
 }
 
 /* tgl_share_for_clusters(): the fraction of the SMs that clusters of `cluster` blocks (1 to
- * TGL_CLUSTER_MAX) fill, one block per SM. It may be below 1, because a cluster lies within a GPC,
- * and GPCs differ in their number of SMs. The fractions are those of an H200 and an H100
- * (cuOccupancyMaxActiveClusters()). tgl_sms_for_clusters(): the number of these SMs. */
+ * TGL_CLUSTER_MAX) fill, one block per SM. The fraction may be below 1, because a cluster lies
+ * within a GPC, and GPCs differ in their number of SMs. The fractions are those of an H200 and an
+ * H100 (cuOccupancyMaxActiveClusters()). tgl_sms_for_clusters(): the number of these SMs. */
 double tgl_share_for_clusters(int cluster);
 int tgl_sms_for_clusters(const tgl_chip *chip, int cluster);
 
-/* gridDim.x of a persistent grid of clusters for the work of `blocks` blocks: at most what is
- * resident at once. resident: blocks per SM. */
+/* gridDim.x of a persistent grid of clusters for the work of `blocks` blocks: at most the number
+ * that is resident at once. resident: resident blocks per SM. */
 int64_t tgl_persistent_blocks(const tgl_chip *chip, int resident, int cluster, int64_t blocks);
 
 /* The member `raster` of gemm_args.h: blocks compute D in bands of this many rows of clusters of
- * tiles, at most `rows`. It is chosen so that the tiles of bm x bn that run at once cover about as
- * many rows as columns of D. */
+ * tiles, at most `rows`. The number is chosen so that the tiles of bm x bn that run at once cover
+ * about as many rows as columns of D. */
 int tgl_square_raster(const tgl_chip *chip, int bm, int bn, int cluster, int64_t rows);
 
 #endif

@@ -92,9 +92,9 @@ static int64_t groups_of(const tgl_decompose *d, int lines)
     return d->count * tgl_ceil_div(d->lines, lines);
 }
 
-/* The number of lines of a block, for lines that are columns in memory: as many as a block can
- * hold, or fewer if some SMs would be idle. At least 8, because 8 floats of a row in memory are a
- * sector (32 bytes). The number is the same for both operands. */
+/* The number of lines that a block converts, if lines are columns of the stored matrix: as many as
+ * a block can hold, or fewer if some SMs would be idle. At least 8, because 8 floats of a row in
+ * memory are a sector (32 bytes). The number is the same for both operands. */
 static int strip_of(const tgl_chip *chip, const tgl_decompose both[BOTH])
 {
     enum { LEAST = 8, MOST = TGL_BLOCK_LINES_MAX };
@@ -109,8 +109,8 @@ static int strip_of(const tgl_chip *chip, const tgl_decompose both[BOTH])
     return strip;
 }
 
-/* The number of lines of a block, for lines that are contiguous in memory: as many as a block can
- * hold. If some SMs would be idle, fewer lines, as long as each thread still has a float4 of a
+/* The number of lines that a block converts, if lines are contiguous in memory: as many as a block
+ * can hold. If some SMs would be idle, fewer lines, as long as each thread still has a float4 of a
  * line. */
 static int rows_of(const tgl_chip *chip, const tgl_decompose *d)
 {
@@ -203,7 +203,7 @@ double tgl_decompose_seconds(const tgl_chip *chip, const tgl_decompose both[BOTH
      * columns (2.95 TB/s). */
     static const double ROW_SHARE = 0.93, COLUMN_SHARE = 0.68;
     enum { READ_BYTES = 4, WRITTEN_BYTES = 4 };
-    double bytes = 0; /* bytes that a plain copy would move in this time */
+    double bytes = 0; /* bytes that a plain copy would move in the time of the pre-pass */
     for (int i = 0; i < BOTH; i++)
         if ((which >> i & 1) != 0)
             bytes += elements_of(&both[i]) *
@@ -217,7 +217,7 @@ double tgl_decompose_seconds(const tgl_chip *chip, const tgl_decompose both[BOTH
 /* Local memory that is accepted, in bytes per thread (tgl_kernel.local_bytes); ..._OF_PAIRS: if B
  * is complex. A thread has 64 registers. NVRTC 13.5 spills one of them: a thread stores it once,
  * and loads it in each step of the loop in decompose.cu. Its 4 bytes are rounded up to 8.
- * NVRTC 13.0 spills none or, if B is complex, four. */
+ * NVRTC 13.0 spills no register or, if B is complex, four. */
 enum { LOCAL_BYTES = 8, LOCAL_BYTES_OF_PAIRS = 16 };
 
 static const tgl_kernel *decompose_kernel_of(const tgl_chip *chip, const tgl_decompose both[BOTH],

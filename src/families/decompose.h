@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The pre-pass gemm/decompose.cu. For an FP32 operand it writes two words of f16 for each element,
- * the exponents by which lines are scaled, and a table of panels. A panel lists those elements of
- * 64 lines that two words cannot represent (kernels/lib/decompose_args.h).
+ * the exponents by which lines are scaled, and a table of panels. A line is a row of op(A) or a
+ * column of op(B). A panel lists those elements of 64 lines that two words cannot represent
+ * (kernels/lib/decompose_args.h).
  */
 #ifndef TGL_DECOMPOSE_H
 #define TGL_DECOMPOSE_H
@@ -12,7 +13,7 @@
 /* op(A) or op(B) as words of f16 (hi, lo). Its lines are rows of op(A) or columns of op(B). */
 typedef struct tgl_decompose {
     tgl_operand operand;   /* TGL_AT_A or TGL_AT_B */
-    bool transposes;       /* lines are columns in memory */
+    bool transposes;       /* lines are columns of the stored matrix */
     int pairs;             /* pairs_b of tgl_shape; 0 for A */
     int64_t offset;        /* elements from the operand's beginning to the part that is converted */
     int64_t lines, length; /* lines of one matrix; elements of a line */

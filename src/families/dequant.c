@@ -13,25 +13,31 @@
 
 typedef struct dequant_row {
     const char *name;
-    int count;          /* COUNT: maximum number of rows of A */
-    int warps;          /* WARPS that multiply */
-    int depths;         /* DEPTHS: warps that multiply the same rows of weights, each a part of K */
-    int rows;           /* ROWS of weights of a warp */
-    int stages;         /* STAGES of the ring */
+    int count;          /* macro COUNT: maximum number of rows of A */
+    int warps;          /* macro WARPS: number of warps that multiply */
+    int depths;         /* macro DEPTHS: number of warps that share rows of weights, each with a
+                           part of K */
+    int rows;           /* macro ROWS: number of rows of weights that a warp multiplies */
+    int stages;         /* macro STAGES: number of stages in shared memory, each of one step of K */
     bool has_tma;       /* one more warp copies the weights by TMA */
-    int blocks;         /* MIN_BLOCKS: of an SM, for which registers are limited */
-    int registers;      /* per thread, as compiled for sm_90a: the most of all types and groups */
-    int rate_4, rate_8; /* % of tgl_stream_rate() at which a full launch reads i4 and i8 */
+    int blocks;         /* macro MIN_BLOCKS: minimum resident blocks of an SM, which limits the
+                           registers */
+    int registers;      /* per thread, as compiled for sm_90a: the maximum over all types and sizes
+                           of a group of K */
+    int rate_4, rate_8; /* percentage of tgl_stream_rate() at which a launch that fills the chip
+                           reads weights of i4, and of i8 */
 } dequant_row;
 
-/* Columns: the members of dequant_row, in order. Names: rows of weights of a block x COUNT; _w4,
- * _w8, _w16: so many warps multiply what another warp copies by TMA. Without it all warps copy by
- * cp.async, on chips before sm_90 and if rows begin at any address.
+/* Columns: the members of dequant_row, in order. A name has the rows of weights of a block x COUNT.
+ * Suffix _w4, _w8 or _w16: 4, 8 or 16 warps multiply, and one more warp copies the weights by TMA.
+ * In configurations without a suffix all warps copy by cp.async; they also run on chips before
+ * sm_90, and with rows that begin at any address.
  *
- * Rates were measured on an H200, with BF16 and groups of 128: products of n = k = 16384, without
- * BLOCK_CYCLES. i8 needs many warps, to hide the latency of its twice as many steps; i4 needs
- * the fewest instructions, hence warps of 32 rows that do not share rows. With few steps a long
- * ring (128x8_w8) is the fastest. */
+ * The rates were measured on an H200 with BF16, groups of 128 (successive k with one scale factor)
+ * and n = k = 16384; the time of BLOCK_CYCLES is not part of them. i8 has twice as many steps of K
+ * as i4, and needs many warps to hide their latency. i4 is fastest with the fewest instructions:
+ * warps of 32 rows that no other warp shares. If K has few steps, many stages (128x8_w8) are
+ * fastest. */
 // clang-format off
 static const dequant_row dequant_rows[] = {
     {"dequant_128x8_w4",   8,  4, 1, 32,  5, 1, 2, 168, 88, 82},
@@ -47,8 +53,9 @@ static const dequant_row dequant_rows[] = {
 // clang-format on
 
 enum {
-    LINE_BYTES = 128,       /* of a row of weights in a step; TMA swizzles so many */
-    STAGE_ALIGNMENT = 1024, /* of the swizzle: 8 such rows */
+    LINE_BYTES = 128,       /* bytes of a row of weights in a step of K, which is the width of the
+                               swizzle */
+    STAGE_ALIGNMENT = 1024, /* alignment in bytes that the swizzle needs: 8 rows of LINE_BYTES */
 };
 
 static const char *const dequant_options[] = {"splits", NULL};
@@ -59,13 +66,13 @@ enum { SPLITS };
 /* How a choice computes a product. */
 typedef struct dequant_geometry {
     const dequant_row *row;
-    int bits;     /* of a weight */
-    int depth;    /* K of a step */
-    bool is_wide; /* rows of weights and of A may begin at multiples of 16 bytes */
+    int bits;     /* bits of a weight, 8 or 4 */
+    int depth;    /* elements of K in a step */
+    bool is_wide; /* strides are multiples of 16 bytes, in the weights and in A */
     tgl_gemm_step step;
 } dequant_geometry;
 
-/* Successive k with one factor; 0: all of K. */
+/* The macro GROUP: the number of successive k that share a scale factor; 0: all of K shares one. */
 static int group_macro(const tgl_shape *s)
 {
     return s->weights.ld > 0 ? (int)s->weights.group : 0;
@@ -91,7 +98,8 @@ static int dequant_shared_bytes(const tgl_shape *s, const dequant_geometry *g)
     return g->row->stages * (int)tgl_round_up(bytes, STAGE_ALIGNMENT);
 }
 
-/* Sets the grid and the workspace. Returns NULL, or why that is impossible. */
+/* Divides K into splits: sets the grid and the workspace. Returns NULL, or why that is
+ * impossible. */
 static const char *share_k(const tgl_shape *s, const tgl_choice *choice, dequant_geometry *g)
 {
     tgl_gemm_step *step = &g->step;
@@ -132,7 +140,8 @@ static const char *dequant_make_geometry(const tgl_shape *s, const tgl_choice *c
                                      .local_bytes = TGL_SPILL_MAX,
                                      .local_bytes_unaligned = 2 * TGL_SPILL_MAX,
                                      .vec_a = is_wide ? 8 : 1, /* 16 bytes of A */
-                                     .vec_b = is_wide ? 8 : 1, /* in elements of 16 bits */
+                                     .vec_b = is_wide ? 8 : 1, /* 16 bytes of weights, counted in
+                                                                  elements of 16 bits */
                                      .batch_step = (int)tgl_min64(s->batch, TGL_GRID_YZ_MAX),
                                      .args = {.splits = 1, .cluster = 1}}};
     if (s->m > row->count) return "it takes fewer rows of A";
@@ -146,12 +155,12 @@ static const char *dequant_make_geometry(const tgl_shape *s, const tgl_choice *c
 
 /* ---- Predicted time -------------------------------------------------------------------------- */
 
-/* Fitted to products of n = k = 2048 to 16384 on an H200. */
+/* Constants of the cost model, fitted to products of n = k = 2048 to 16384 on an H200. */
 enum {
-    BLOCK_CYCLES = 7500,  /* of a block before its first copy and after its last one */
-    SUM_CYCLES = 2500,    /* to add partial sums */
-    REFILL_CYCLES = 5500, /* see refill_cycles() */
-    ZEROS_PERCENT = 85,   /* of the rate, with zero points: an estimate */
+    BLOCK_CYCLES = 7500,  /* cycles of a block before its first copy and after its last one */
+    SUM_CYCLES = 2500,    /* cycles to add the partial sums of a split tile */
+    REFILL_CYCLES = 5500, /* maximum of refill_cycles() */
+    ZEROS_PERCENT = 85,   /* rate with zero points, in % of the rate without them: an estimate */
 };
 
 static double bytes_of_weights(const tgl_shape *s, const dequant_geometry *g)
@@ -162,8 +171,8 @@ static double bytes_of_weights(const tgl_shape *s, const dequant_geometry *g)
     return (double)s->n * ((double)s->k * g->bits / 8 + groups * factor);
 }
 
-/* Cycles of a block's steps that the ring has no room for at the start: they wait until the first
- * ones have arrived and are multiplied. */
+/* Cycles that a block waits because the stages have no room for all its steps of K at the start.
+ * The copies of the later steps begin only when the first steps have arrived and are multiplied. */
 static double refill_cycles(const tgl_shape *s, const dequant_geometry *g)
 {
     const double k = g->step.args.splits > 1 ? (double)g->step.args.k_chunk : (double)s->k;
@@ -171,8 +180,8 @@ static double refill_cycles(const tgl_shape *s, const dequant_geometry *g)
     return at_start < 1 ? REFILL_CYCLES * (1 - at_start) : 0;
 }
 
-/* Bytes per second that `blocks` blocks, fewer than the chip holds at once, read. Each SM adds its
- * part: it reads no faster if others are idle. */
+/* Bytes per second that `blocks` blocks read; the chip must hold these blocks at once. An SM reads
+ * no faster if others are idle, so the rate is proportional to the number of busy SMs. */
 static double read_rate(const tgl_chip *chip, const tgl_shape *s, const dequant_geometry *g,
                         double blocks)
 {
@@ -184,7 +193,8 @@ static double read_rate(const tgl_chip *chip, const tgl_shape *s, const dequant_
     return tgl_stream_rate(chip, blocks, in_flight) * of_sms * percent / 100 * with_zeros / 100;
 }
 
-/* The warps' instructions delay the copies of their block, which is part of rate_4 and rate_8. */
+/* No time of arithmetic is predicted, because rate_4 and rate_8 include it: the warps' instructions
+ * delay the copies of their block. */
 static void dequant_predict_time(const tgl_chip *chip, const tgl_shape *s,
                                  const dequant_geometry *g, tgl_candidate *c)
 {
@@ -202,7 +212,7 @@ static void dequant_predict_time(const tgl_chip *chip, const tgl_shape *s,
         rounds * (BLOCK_CYCLES + refill_cycles(s, g) + (is_split ? SUM_CYCLES : 0));
     c->memory =
         bytes / (read_rate(chip, s, g, active) * balance) + cycles / (1e6 * chip->clock_mhz);
-    if (!g->is_wide) c->memory *= 4; /* single bytes; not measured */
+    if (!g->is_wide) c->memory *= 4; /* copies of single bytes: an estimate, not measured */
     if (c->blocks > chip->sms) c->memory += TGL_LATE_LAUNCH_SECONDS;
     c->l2 = (bytes + batch * 2.0 * g->row->count * k * (double)g->step.tiles) / chip->l2_rate;
 }
@@ -216,7 +226,7 @@ static void dequant_predict(const tgl_chip *chip, const tgl_shape *s, tgl_candid
     if (tgl_gemm_predict(chip, s, why, &g.step, c)) dequant_predict_time(chip, s, &g, c);
 }
 
-/* Tries splits until there are twice as many blocks as the chip holds at once. */
+/* Tries numbers of splits until there are twice as many blocks as the chip holds at once. */
 static void dequant_search(tgl_search *in)
 {
     dequant_geometry g;
@@ -253,8 +263,8 @@ static void dequant_add_macros(const void *geometry, const tgl_shape *s, bool is
     tgl_add_macros(builder, macros, sizeof macros / sizeof macros[0]);
 }
 
-/* The tensor map of the weights, as rows of bytes. A kernel without TMA runs if they do not begin
- * at a multiple of 16 bytes. */
+/* The tensor map of the weights, as rows of bytes. If the weights do not begin at a multiple of 16
+ * bytes, the run takes a kernel that does not use the map. */
 static tgl_tensor tensor_of_weights(const tgl_partition *of, const dequant_geometry *g)
 {
     const tgl_shape *s = of->shape;

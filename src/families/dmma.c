@@ -186,14 +186,15 @@ enum {
     TILE_CYCLES = 1000,
     SLICE_CYCLES = 300,         /* cycles to add the sums of a slice: assumed, not measured */
     STORE_BYTES_A_CLOCK = 29,   /* stores of D */
-    REDUCE_CYCLES = 1440,       /* cycles of a split tile: fences and counter; no copies of sums */
+    REDUCE_CYCLES = 1440,       /* cycles of a split tile for fences and its counter, without the
+                                   exchange of sums */
     SUM_BYTES_A_CLOCK = 26,     /* rate at which a block exchanges sums with the workspace */
     SHARED_BYTES_A_CLOCK = 128, /* reads and writes of shared memory */
     TMA_BYTES_A_CLOCK = 77,     /* copies by TMA */
     LATENCY_CYCLES = 3940,      /* cycles from a stage's release to its next tile's arrival */
 };
 static const double START_SECONDS = 1.6e-6; /* seconds from the launch to the first tile */
-static const double LONE = 0.9;           /* factor on dmma_row.share with one warp per scheduler */
+static const double LONE = 0.9;           /* factor on share with at most one warp per scheduler */
 static const double RESIDENT_TAIL = 1.45; /* factor on the cycles after the main loop in full
                                              waves, if several blocks are resident */
 static const double MEMORY_SHARE = 0.98; /* fraction of tgl_chip.memory_rate that the loads reach */
@@ -288,7 +289,8 @@ typedef struct dmma_bound {
     double tiles;         /* tiles of the batch */
     int64_t depth;        /* steps of K of a tile */
     double step;          /* least cycles of an SM for one step of K of a tile */
-    double memory, start; /* seconds: to read the operands and store D; before the first tile */
+    double memory, start; /* seconds to read the operands and store D; seconds before the first
+                             tile */
 } dmma_bound;
 
 /* Returns false if all candidates are impossible. */
@@ -391,16 +393,16 @@ static void dmma_search(tgl_search *in)
     const dmma_row *t = tgl_choice_row(&in->asked);
     const tgl_shape *s = in->shape;
     try_splits(in, false);
-    /* Only tiles with BM = 16 gain from D^T. All others are square, or another configuration has BM
-     * and BN exchanged. */
+    /* Only tiles with BM = 16 gain from D^T. All others except 64x32_s2 are square, or another
+     * configuration has BM and BN exchanged. */
     if (t->bm == 16 && s->pairs_b == 0) try_splits(in, true);
 }
 
 /* ---- Launches -------------------------------------------------------------------------------- */
 
 /* The tensor map of an operand. tile: rows or columns of the operand in a tile. A complex matrix is
- * mapped as it is stored, as pairs of numbers: an MN-major one has half the lines, and so has a
- * K-major B. */
+ * mapped as it is stored, as pairs of real numbers. The map of an MN-major matrix, or of a K-major
+ * B, then has half as many lines as the real matrix has. */
 static tgl_tensor dmma_tensor_of(const tgl_shape *s, const tgl_rectangle *part, bool is_a, int tile)
 {
     const int64_t size = (int64_t)sizeof(double);

@@ -182,8 +182,9 @@ static void patch_scalars(tgl_list_builder *builder, const tgl_gemm_step *step, 
 }
 
 /* Patches the pointer to the scale factors of an operand. at: offset of the pointer in the
- * arguments. line: the part's first row or column, where the factors of a TGL_SCALING_LINE begin.
- * Factors per block need no offset, because products with such factors have no strips. */
+ * arguments. line: the part's first row or column; with TGL_SCALING_LINE the kernel's first factor
+ * is that of this line. Factors per block need no offset, because products with such factors have
+ * no strips. */
 static void patch_scale(tgl_list_builder *builder, const tgl_gemm_step *step, tgl_operand operand,
                         size_t at, tgl_scaling scaling, int64_t line)
 {

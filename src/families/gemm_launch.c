@@ -131,8 +131,9 @@ static bool may_overlap(const tgl_launch *launch, const tgl_chip *chip)
     return blocks <= chip->sms || launch->may_overlap;
 }
 
-/* Whether all launches of the list so far may overlap with the launch before each, in a run with or
- * without a product. All alternatives with a product have the same grid. */
+/* Whether each launch of the list so far may overlap with the launch before it. has_product: in
+ * runs with a product; else in runs without one. All alternatives with a product have the same
+ * grid. */
 static bool all_overlap(const tgl_launch_list *list, const tgl_chip *chip, bool has_product)
 {
     for (int i = 0; i < list->step_count; i++)

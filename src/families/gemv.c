@@ -15,7 +15,7 @@ typedef struct gemv_row {
     int count; /* maximum number of vectors */
     struct gemv_layout {
         int registers;       /* per thread; an SM holds as many threads as these allow */
-        int lines;           /* lines of a K-major matrix per thread */
+        int lines;           /* lines (along K) of a K-major matrix that a thread multiplies */
         int unroll_k_major;  /* 16-byte loads that a thread issues at once per line, if K-major */
         int unroll_mn_major; /* 16-byte loads that a thread issues at once if MN-major */
     } f32, bits16, f64;
@@ -110,7 +110,7 @@ static void share_lines(const tgl_shape *s, int sms, gemv_geometry *g)
 }
 
 /* Sets the threads for an MN-major matrix. As many threads divide K among them as the chip has room
- * for, but a step must not be longer than K. If the matrices of a launch are long or many, they
+ * for, but the elements that a block loads at once must not be more than K. Long or many matrices
  * keep the chip busy with blocks of any shape. 512 threads per SM are enough to keep the memory
  * busy. More would only divide the matrix into narrower columns. */
 static void share_columns(const tgl_shape *s, int sms, gemv_geometry *g)
@@ -201,8 +201,8 @@ static const char *gemv_make_geometry(const tgl_chip *chip, const tgl_shape *s,
 /* Constants of the cost model, fitted to measurements on an H200. MORE_CYCLES and FFMA_SHARE are
  * fitted to two products with several vectors (docs/notes/2026-11-26-gpu-planner.md). */
 enum {
-    LAUNCH_CYCLES = 2500, /* cycles of a launch */
-    MORE_CYCLES = 2500,   /* additional cycles of a launch with several vectors */
+    LAUNCH_CYCLES = 2500, /* fixed cycles of a launch */
+    MORE_CYCLES = 2500,   /* additional cycles of a launch with several vectors (COUNT > 1) */
     SECTOR_BYTES = 32,    /* bytes read from L2 for an element of a strided vector */
     L1_LINE_BYTES = 128,  /* bytes of L1 that an element of a strided vector occupies */
 };
@@ -263,8 +263,8 @@ static void gemv_add_macros(const void *geometry, const tgl_shape *s, bool is_un
                             tgl_list_builder *builder)
 {
     /* Each scalar load of an MN-major matrix needs a register for its address, and a 16-bit load
-     * another one for its element. With several vectors, more loads at once would exceed the
-     * registers. */
+     * another one for its element. More loads at once would exceed the registers for 16-bit
+     * elements and, with several vectors, for other types, too. */
     enum { NARROW_UNROLL_MAX = 4, NARROW_UNROLL_MAX_OF_16_BITS = 2 };
     const gemv_geometry *g = geometry;
     const int count = g->row->count, unroll = gemv_unroll_of(g);

@@ -16,7 +16,8 @@ enum { HOPPER = TGL_HAS_WGMMA | TGL_HAS_TMA };
 /* The rungs in their order. Columns: the members of ladder_row (ladder_geometry.h). The kernels are
  * compiled with the default tile macros of their files, and block_m, block_n and threads must agree
  * with these. Rungs 27 to 29 and 34 to 36 do not use cp.async. For them TGL_HAS_ASYNC_COPY means
- * compute capability 8.0, which their mma.sync shapes need (m16n8k16; m16n8k8 of TF32). */
+ * compute capability 8.0, which the mma.sync shapes of rungs 28, 29 and 34 to 36 need (m16n8k16;
+ * m16n8k8 of TF32). The wmma of rung 27 would need only 7.0. */
 // clang-format off
 static const ladder_row ladder_rows[] = {
     {"ladder/naive",             "ladder/01_naive.cu",             "sgemm_naive",             FP32,  32,   8,  256, 0, TILES_XY, 0, 0, 1, 0, 0},

@@ -44,7 +44,7 @@ enum { LADDER_MAPS_MAX = 3 };
 typedef struct ladder_geometry {
     const ladder_row *row;
     int64_t x, y;  /* blocks of the grid */
-    bool too_many; /* more tiles than an int counts */
+    bool too_many; /* the number of tiles exceeds an int */
     int splits;    /* blocks that divide the K of a tile among them */
     int64_t k_chunk;
     int64_t sums, counters;       /* bytes of the partial sums and counters in the workspace */

@@ -11,14 +11,14 @@
 
 /* ---- Configurations -------------------------------------------------------------------------- */
 
-/* Columns, from the largest tile to the smallest: name, BM, BN, BK in bytes, WM, WN, STAGES,
- * SLICES, FRAGMENTS, whether it is for f64, registers of a thread.
+/* Rows: from the largest tile to the smallest, those for f64 last. Columns: name, BM, BN, BK in
+ * bytes, WM, WN, STAGES, SLICES, FRAGMENTS, whether it is for f64, registers of a thread.
  *
  * Warp tiles of 64 x 64 (f64: 64 x 32) need the fewest loads per mma.sync. Smaller ones leave room
  * for more warps. The stages of a block take at most 96 KB, which fit on chips with 100 KB of
- * shared memory. A name has the tile with BK in bytes. Suffixes of names: _w4: 4 warps, if two rows
- * have the same tile; _s2: 2 slices, which are groups of warps that divide the K of a tile among
- * them; _f64: for f64. */
+ * shared memory, except in mma_128x128x128_f64, where they take 128 KB. A name has the tile with BK
+ * in bytes. Suffixes of names: _w4: 4 warps, if two rows have the same tile; _s2: 2 slices, which
+ * are groups of warps that divide the K of a tile among them; _f64: for f64. */
 // clang-format off
 static const mma_row mma_rows[] = {
     {"mma_128x256x64",          128, 256,  64, 64, 64, 4, 1, 2, false, 255},
@@ -72,8 +72,8 @@ static int sum_bytes(const mma_geometry *g)
     return g->row->is_f64 ? 8 : 4;
 }
 
-/* Bytes of shared memory of a block: the stages. The sums of slices and the rows of the epilogue
- * reuse the memory of the stages. */
+/* Bytes of shared memory of a block: those of the stages, or those of the sums of slices or the
+ * rows of the epilogue, which reuse the memory of the stages, if that is more. */
 static int mma_shared_bytes(const mma_geometry *g, int vec_a, int vec_b)
 {
     const mma_row *t = g->row;
@@ -111,8 +111,8 @@ static int mma_registers(const tgl_shape *s, const mma_row *t)
     return t->registers + (tgl_shape_has_blocked_scales(s) ? t->wm * t->wn / 32 : 0);
 }
 
-/* Whether narrow copies, which need more registers, leave too few for the fragments of the row.
- * vec_a, vec_b: elements of a copy. */
+/* Whether narrow copies, which need more registers, leave too few registers for the fragments that
+ * the configuration holds in advance (mma_row.fragments). vec_a, vec_b: elements of a copy. */
 static bool is_crowded(const tgl_shape *s, const mma_geometry *g, int vec_a, int vec_b)
 {
     enum { CROWDED = 250 }; /* registers; a thread may have 255 */

@@ -17,14 +17,16 @@ enum {
     TILE_CYCLES = 2900,
     PLAIN_TILE_CYCLES = 2500, /* additional cycles of a tile for each other block on the SM */
     WARP_RESULT_CYCLES = 1, /* cycles per result of a warp tile, which goes through shared memory */
-    WAIT_CYCLES = 60,       /* cycles per tile of K: its barrier and first fragments */
+    WAIT_CYCLES = 60,       /* cycles of waiting per tile of K: for its barrier and first
+                               fragments */
     PLAIN_WAIT_CYCLES = 900,       /* as WAIT_CYCLES, with copies through registers */
     STORE_BYTES_A_CLOCK = 32,      /* rate of stores of D in aligned groups of four elements */
     SINGLE_BYTES_A_CLOCK = 8,      /* rate of stores of D as scalars */
-    REDUCE_CYCLES = 1600,          /* cycles of a split tile: fences and the counter */
-    SPLIT_CYCLES = 130,            /* cycles per split of a tile: splits add their sums in order */
+    REDUCE_CYCLES = 1600,          /* cycles of a split tile for fences and its counter */
+    SPLIT_CYCLES = 130,            /* cycles for each split of a tile, because splits add their sums
+                                      in order */
     SPLIT_BYTES_A_CLOCK = 26,      /* rate at which a block exchanges sums with L2 */
-    READ_BYTES_A_CLOCK = 128,      /* fragments read from shared memory */
+    READ_BYTES_A_CLOCK = 128,      /* rate of reading fragments from shared memory */
     COPY_BYTES_A_CLOCK = 32,       /* rate of cp.async, during which shared memory is not read */
     COPY_4_BYTES_A_CLOCK = 20,     /* rate of cp.async of 4 bytes per thread */
     PLAIN_BYTES_A_CLOCK = 14,      /* rate of copies through registers */

@@ -16,7 +16,8 @@ typedef struct mma_row {
     int wm, wn;    /* the part of the tile that a warp computes */
     int stages;    /* tiles of A and B in shared memory */
     int slices;    /* groups of warps that divide the K of a tile among them */
-    int fragments; /* FRAGMENTS of mma.cu: how many fragments the registers of a thread hold */
+    int fragments; /* macro FRAGMENTS of mma.cu, 0 to 2: how many fragments a thread loads in
+                      advance */
     bool is_f64;   /* the configuration is for F64, else for other types */
     int registers; /* per thread, as compiled for sm_90a: the maximum of all types and layouts */
 } mma_row;

@@ -16,7 +16,7 @@ typedef struct tgl_repack_job repack_job;
 /* Constants of gemm/repack.cu. */
 enum {
     THREADS = 256,
-    LINES_OF_BLOCK = THREADS / 32, /* a warp for each line */
+    LINES_OF_BLOCK = THREADS / 32, /* lines that a block copies, one for each warp */
     BYTES_OF_BLOCK = 2048,         /* bytes of each line that a block copies */
     TILE = 64,                     /* edge of a transposed tile */
     JOBS_MAX = 2,

@@ -12,11 +12,12 @@
 
 /* ---- Configurations -------------------------------------------------------------------------- */
 
-/* Columns, from the largest tile to the smallest: name, BM, BN, BK, WM, WN, TM, TN, STAGES, SLICES,
- * MIN_BLOCKS, registers of a thread. Thread tiles of 16 x 8 have the most FFMAs per load. Smaller
- * thread tiles leave room for more warps, and slices (groups of warps that divide the K of a tile
- * among them) give a small block tile more warps. A name has the block tile; the thread tile, if
- * two rows have the same block tile; and _s with the number of slices. */
+/* Rows: roughly from the largest tile to the smallest, those with slices last. Columns: name, BM,
+ * BN, BK, WM, WN, TM, TN, STAGES, SLICES, MIN_BLOCKS, registers of a thread. Thread tiles of 16 x 8
+ * have the most FFMAs per load. Smaller thread tiles leave room for more warps, and slices (groups
+ * of warps that divide the K of a tile among them) give a small block tile more warps. A name has
+ * the block tile; the thread tile, if two rows have the same block tile; _1 for MIN_BLOCKS = 1, if
+ * they also have the same thread tile; and _s with the number of slices. */
 // clang-format off
 static const simt_row simt_rows[] = {
     {"simt_128x256x8",      128, 256,  8, 64, 64, 16, 8, 4, 1, 1, 255},
@@ -180,7 +181,8 @@ static bool simt_example(int index, tgl_type type, bool trans_a, bool trans_b, t
 {
     *shape = tgl_example_shape(type, TGL_EXAMPLE_SIDE, TGL_EXAMPLE_SIDE, trans_a, trans_b);
     if (type != TGL_F32) return false;
-    return simt_rows[index].min_blocks == 1 || trans_a || !trans_b; /* see simt_geometry.c */
+    /* With min_blocks > 1, two K-major operands are not supported (simt_geometry.c). */
+    return simt_rows[index].min_blocks == 1 || trans_a || !trans_b;
 }
 
 const tgl_family tgl_family_simt = {

@@ -12,7 +12,8 @@
 /* Constants of the cost model, fitted to measurements on an H200. ..._A_CLOCK: bytes per clock of
  * an SM. */
 enum {
-    LOOP_INSTRUCTIONS = 33, /* instructions of a thread per tile: barriers, stages, addresses */
+    LOOP_INSTRUCTIONS = 33, /* instructions of a thread per tile of K, besides FFMAs, loads and
+                               copies: barriers, addresses and changes of stage */
     COPY_INSTRUCTIONS = 8,  /* a copy takes as long as this many instructions */
     /* Cycles from a load from shared memory to its use, which other FFMAs must hide. */
     LATENCY_CYCLES = 4,
@@ -21,13 +22,16 @@ enum {
     STORE_BYTES_A_CLOCK = 32, /* rate of stores of D as float4 */
     LINE_BYTES_A_CLOCK = 11,  /* rate of stores of D in unaligned rows */
     SINGLE_BYTES_A_CLOCK = 7, /* rate of stores of D as scalars */
-    REDUCE_CYCLES = 900,      /* cycles of a split tile: fences, counter, the last block's sum */
-    SPLIT_CYCLES = 130, /* cycles per cluster of a split tile: clusters add their sums in order */
+    REDUCE_CYCLES = 900,      /* cycles of a split tile for fences, its counter, and the last
+                                 block's sum */
+    SPLIT_CYCLES = 130, /* cycles for each cluster of a split tile, because clusters add their sums
+                           in order */
     SLICE_BYTES_A_CLOCK = 100, /* rate at which slices write sums to shared memory and add them */
     BLOCK_BYTES_A_CLOCK = 26,  /* rate at which a block exchanges sums with L2 */
     CLUSTER_BYTES_A_CLOCK = 7, /* rate at which a block reads sums from the shared memory of other
                                   blocks of its cluster */
-    CLUSTER_CYCLES = 165,      /* cycles for each slice of each block of the cluster */
+    CLUSTER_CYCLES = 165,      /* cycles to add sums within a cluster, for each slice of each
+                                  block */
 };
 /* Issue cycles per wavefront of a load from shared memory. */
 static const double SHARED_COST = 0.18;

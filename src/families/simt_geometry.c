@@ -18,7 +18,7 @@ static bool simt_is_wide(bool k_major, int edge, int bk, int64_t ld)
 }
 
 /* Floats of a stage: a tile of op(A) and one of op(B), whose rows are padded as PAD_OF() in
- * kernels/lib/simt_tiles.h. A row of a complex B has two k. */
+ * kernels/lib/simt_tiles.h. A row of a complex B in the stage holds two k of the real matrix. */
 static int simt_stage_floats(const tgl_shape *s, const simt_row *t)
 {
     enum { PAD = 4, PAIRS_PAD = 8 };
@@ -54,10 +54,10 @@ static bool has_room(const tgl_chip *chip, int cluster, double blocks)
     return blocks <= (share < 1 ? LEAST * share : 1) * chip->sms * ceil(blocks / chip->sms);
 }
 
-/* The largest cluster size that divides `splits` and for which has_room(). If there is none: 2, or
- * 1 if splits is odd. Exception: if a tile then had more than GROUPS_MAX clusters, whose sums would
- * take too long to add up, it is the largest size that divides `splits`. whole: blocks of tiles
- * that are not split, which are launched in clusters as well. */
+/* The largest cluster size that divides `splits` and for which has_room() is true. If there is
+ * none: 2, or 1 if splits is odd. If a tile then had more than GROUPS_MAX clusters, whose sums
+ * would take too long to add up, the result is the largest size that divides `splits`. whole:
+ * blocks of tiles that are not split, which are launched in clusters as well. */
 static int simt_cluster_of(const tgl_chip *chip, int splits, double whole, double blocks)
 {
     enum { GROUPS_MAX = 16 };
@@ -125,7 +125,8 @@ const char *tgl_simt_make_geometry(const tgl_chip *chip, const tgl_shape *s,
                  .registers = t->registers,
                  .local_bytes = t->min_blocks > 1 ? TGL_SPILL_MAX : 0,
                  /* 1 for K-major operands, because the copies transpose them element by element,
-                  * and for complex ones, of which they separate the parts. */
+                  * and for complex operands, because the copies separate real and imaginary
+                  * parts. */
                  .vec_a = !s->trans_a || s->pairs_a ||
                                   tgl_has_groups_of_rows(s) /* groups end at any row */
                               ? 1

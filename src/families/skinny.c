@@ -35,8 +35,10 @@ typedef struct skinny_row {
 
 /* Columns: name, COUNT; then for F32, 16-bit types and F64 a line each: WARPS, RESULTS, LANES_K,
  * UNROLL, STAGES, DEPTH, MIN_BLOCKS, registers, first for an MN-major big operand, then for a
- * K-major one. With this DEPTH a block needs at most 99 KB of shared memory, which all chips from
- * compute capability 8.0 on allow. */
+ * K-major one. With this DEPTH a block of an aligned kernel needs at most 99 KB of shared memory,
+ * which all chips from compute capability 8.0 on allow; skinny_4_r8 for F64 needs 116 KB. Unaligned
+ * kernels for F32 need up to 158 KB, because they also have rings. Chips on which a configuration's
+ * unaligned kernel does not fit reject the configuration. */
 // clang-format off
 static const skinny_row skinny_rows[] = {
     {"skinny_1", 1, {{16, 4, 1, 2, 3, 4096, 1, 126}, {16, 2, 32, 4, 4, 4096, 1, 126}},
@@ -225,13 +227,13 @@ static const char *skinny_make_geometry(const tgl_shape *s, const tgl_choice *ch
 
 /* ---- Predicted time -------------------------------------------------------------------------- */
 
-/* Fitted to measurements on an H200. */
+/* Constants of the cost model, fitted to measurements on an H200. */
 enum {
     BLOCK_CYCLES = 10000, /* cycles of a block before its first load and after its last one */
     SUM_CYCLES = 2500,    /* cycles to add partial sums */
 };
 
-static const double LEAST_FFMA_SHARE = 0.5; /* see ffma_share() */
+static const double LEAST_FFMA_SHARE = 0.5; /* minimum of ffma_share() */
 
 /* Bytes of loads that a block has in flight. */
 static double bytes_in_flight(const skinny_geometry *g)
@@ -242,8 +244,8 @@ static double bytes_in_flight(const skinny_geometry *g)
     return 16.0 * g->step.threads * packs * steps;
 }
 
-/* The fraction of the time of FFMAs that loads do not hide. It is larger with few warps, and 1 with
- * narrow copies. blocks: resident blocks per SM. */
+/* The fraction of the time of FFMAs that loads do not hide. The fraction is larger with few warps,
+ * and 1 with narrow copies. blocks: resident blocks per SM. */
 static double ffma_share(const skinny_geometry *g, int blocks)
 {
     const int warps = blocks * g->step.threads / 32 / TGL_SCHEDULERS;
@@ -377,7 +379,7 @@ static void try_equal_splits(tgl_search *in, const skinny_geometry *g, const ski
  * is split into equal parts, one for each block. */
 static void skinny_search(tgl_search *in)
 {
-    enum { UNITS = 24 }; /* units per block: then one unit more or less matters little */
+    enum { UNITS = 24 }; /* units per block: so many that one unit more or less matters little */
     skinny_geometry g;
     if (skinny_make_geometry(in->shape, &in->best->choice, &g) != NULL) return;
     const int64_t batch = in->shape->batch, tiles = g.step.blocks;

@@ -19,7 +19,8 @@ typedef struct small_batch_row {
     int per_block;  /* products that a block computes at once */
     int min_blocks; /* minimum resident blocks of an SM, which limits the registers */
     int registers;  /* per thread, as compiled for sm_90a */
-    int min_blocks_more, registers_more; /* for kernels that need more registers: needs_more() */
+    int min_blocks_more, registers_more; /* the same for kernels that need more registers
+                                            (needs_more()) */
 } small_batch_row;
 
 /* Name, BM, BN, BK, TM, TN, STAGES, PER_BLOCK, MIN_BLOCKS, registers; MIN_BLOCKS and registers of
@@ -111,10 +112,10 @@ static const char *small_batch_make_geometry(const tgl_shape *s, const tgl_choic
 
 /* ---- Predicted time -------------------------------------------------------------------------- */
 
-/* Fitted to 38 measurements on an H200: batches of 16x16x16 to 64x64x64 in FP32, and of odd sizes
- * up to 176. */
+/* Constants of the cost model, fitted to 38 measurements on an H200: batches of 16x16x16 to
+ * 64x64x64 in FP32, and of odd sizes up to 176. */
 enum {
-    LAUNCH_CYCLES = 1000, /* cycles of a launch */
+    LAUNCH_CYCLES = 1000, /* fixed cycles of a launch */
     BLOCK_CYCLES = 350,   /* cycles of a block before its first tile arrives */
     TILE_CYCLES = 1000,   /* minimum cycles of a block for one tile of K (bk elements) */
 };
@@ -141,7 +142,7 @@ static double small_batch_product_cycles(const tgl_chip *chip, const tgl_shape *
            small_batch_copy_cycles(t->bn, depth, g->step.vec_b, size);
 }
 
-/* of_sm: blocks of the SM that has the most. */
+/* of_sm: number of blocks on the SM that has the most blocks. */
 static void small_batch_predict_time(const tgl_chip *chip, const tgl_shape *s,
                                      const small_batch_geometry *g, tgl_candidate *c)
 {
@@ -151,7 +152,8 @@ static void small_batch_predict_time(const tgl_chip *chip, const tgl_shape *s,
     c->blocks = (double)g->step.blocks;
     const double active = c->blocks < slots ? c->blocks : slots, of_sm = ceil(active / chip->sms);
     const double rounds = ceil(c->blocks / slots);
-    /* How often a block, with those before it, computes per_block products. */
+    /* Number of times that a slot (room for a block on an SM) computes per_block products, one
+     * after the other, over all its blocks. */
     const double turns = rounds * (double)tgl_ceil_div(s->batch, g->step.blocks * t->per_block);
     const double in_flight = (double)tgl_type_size(s->type_a) * t->per_block * (t->stages - 1) *
                              (m + n) * (k < t->bk ? k : t->bk);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * For tgl_family.unsupported_reason: why certain kernels do not support a problem. All functions
- * return the reason, a static text, or NULL if there is none.
+ * For tgl_family.unsupported_reason: why certain kernels do not support a problem. The functions
+ * with `unsupported` in their names return the reason, a static text, or NULL if there is none.
  */
 #ifndef TGL_UNSUPPORTED_H
 #define TGL_UNSUPPORTED_H
@@ -9,7 +9,7 @@
 #include "plan/family.h"
 
 /* Why no kernel of kernels/gemm/ supports the problem. These kernels count m, n and k in 31 bits.
- * The functions below call this one, too. */
+ * The next three functions call this one, too. */
 const char *tgl_gemm_unsupported_reason(const tgl_shape *shape);
 
 /* Why kernels that compute only FP32 products do not support the problem. */

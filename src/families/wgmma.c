@@ -18,9 +18,9 @@
  * Blocks with two or three consumers take all registers of an SM. An SM holds two blocks with one
  * consumer if their tile leaves room for enough stages: the epilogue of one block then overlaps
  * with the main loop of the other. If consumers alternate (_alt), the epilogue of one consumer
- * overlaps with the main loop of the other. Blocks with a small tile and many stages (_s8, _s12)
- * take all shared memory of an SM: they are for products of few tiles, whose time depends on the
- * latency of copies. */
+ * overlaps with the main loop of the other. Blocks with a small tile and many stages (suffix _s
+ * with the number of stages) take all shared memory of an SM: they are for products of few tiles,
+ * whose time depends on the latency of copies. */
 // clang-format off
 static const wgmma_row wgmma_rows[] = {
     {"wgmma_128x256",     128, 256, 2, false, 4, 2, 1, 168, 0.84},
@@ -132,8 +132,8 @@ static tgl_tensor wgmma_tensor_of(const tgl_shape *s, const wgmma_geometry *g, c
     };
 }
 
-/* The tensor map of D, in boxes of 64 rows and `columns` columns. It is not used if D begins
- * unaligned: threads then store the results. */
+/* The tensor map of D, in boxes of 64 rows and `columns` columns. If D begins unaligned, the map is
+ * not used, and threads store the results. */
 static tgl_tensor tensor_of_d(const tgl_shape *s, const tgl_rectangle *part, int columns)
 {
     const int64_t size = (int64_t)tgl_type_size(s->type_d);
@@ -153,8 +153,8 @@ static tgl_tensor tensor_of_d(const tgl_shape *s, const tgl_rectangle *part, int
 }
 
 /* The macro D_WORD of the kernel: the bytes of a word in which it stores 16-bit results, 16, 8 or
- * 4. If D begins at a multiple of this number, so do all rows of D. For other types the value does
- * not matter. */
+ * 4. With 16 and 8, all rows of D begin at multiples of this number if D does. With 4, rows may
+ * begin anywhere. For other types the value does not matter. */
 static int word_of_d(const tgl_shape *s)
 {
     const int64_t stride = s->batch > 1 ? s->stride_d : 0;

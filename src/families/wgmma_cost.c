@@ -17,9 +17,9 @@ enum { SECTOR_BYTES = 32 /* a sector is the unit of reads from L2 */ };
  * this model chooses are 1.9 % slower than the fastest (docs/notes/2026-11-26-gpu-planner.md).
  * Cycles are those of tgl_chip.clock_mhz. ..._A_CLOCK: bytes per clock of an SM. */
 enum {
-    SHARED_BYTES_A_CLOCK = 128, /* shared memory that wgmma reads */
-    TMA_BYTES_A_CLOCK = 86,     /* tiles that an SM receives by TMA */
-    L2_BYTES_A_CLOCK = 82,      /* tiles that an SM requests from L2 */
+    SHARED_BYTES_A_CLOCK = 128, /* rate at which wgmma reads shared memory */
+    TMA_BYTES_A_CLOCK = 86,     /* rate at which an SM receives tiles by TMA */
+    L2_BYTES_A_CLOCK = 82,      /* rate at which an SM requests tiles from L2 */
     LATENCY_CYCLES = 1410, /* cycles from the release of a stage until its next tile has arrived */
     TILE_CYCLES = 1470,    /* cycles of a tile outside of its main loop, without stores */
     /* Rate of stores of sums in FP32, if rows of D begin at multiples of 16 bytes. */
@@ -29,7 +29,8 @@ enum {
     SCALAR_STORE_BYTES_A_CLOCK = 8,
     PACKED_STORE_BYTES_A_CLOCK = 25, /* rate of stores of 16-bit results */
     TMA_STORE_BYTES_A_CLOCK = 30,    /* rate of stores of 16-bit results by TMA */
-    REDUCE_CYCLES = 2800,        /* cycles of a split tile: fences, counter; no copies of sums */
+    REDUCE_CYCLES = 2800,        /* cycles of a split tile for fences and its counter, without the
+                                    exchange of sums */
     SUM_BYTES_A_CLOCK = 27,      /* rate at which an SM exchanges sums with the workspace */
     REDUCE_IN_CLUSTER = 288,     /* cycles of a tile split in a cluster: two barriers */
     CLUSTER_BYTES_A_CLOCK = 12,  /* rate at which an SM reads sums from other SMs */
@@ -38,7 +39,7 @@ enum {
     /* Additional cycles of a product if wgmma takes its left operand from registers, into which
      * threads load it. */
     LEFT_START_CYCLES = 615,
-    LEFT_CYCLES = 44, /* additional cycles of a step of K in this case */
+    LEFT_CYCLES = 44, /* additional cycles of a step of K, if the left operand is in registers */
 };
 /* Factor on the cycles of a tile (main loop + tail) if consumers alternate: each has tiles of its
  * own, and one multiplies while another stores. */
@@ -60,7 +61,7 @@ static const double LARGER_OPERAND = 0.17;
 static const double TWO_LINES = 1.10;
 /* straddling() adds this if lines begin within a sector. */
 static const double HALF_SECTORS = 0.66;
-/* MISSES: if the operands are much larger than L2, the fraction of tile loads that miss L2. They
+/* MISSES: if the operands are much larger than L2, the fraction of tile loads that miss L2. Loads
  * miss because blocks that share a tile do not load it at the same time. The value is fitted on an
  * H100, whose memory is slower: times on an H200 hardly depend on it. With 0.17 the planner chose
  * tiles of 128x128 for large squares on an H100, which take up to twice the time there. */
@@ -194,10 +195,10 @@ static bool has_column_factors(const tgl_shape *s, const wgmma_geometry *g)
 }
 
 /* Cycles of a step of K to apply block scale factors. STEP: cycles; the others: FP32 instructions
- * per sum. They are fitted to 12 times of 128x96, 128x128 and 256x128 on an H200. Factors per
- * column are read from shared memory while other consumers' wgmmas read their operands there.
- * Factors per block of 128 columns must be selected for each column if the columns of a tile can
- * lie in two blocks (an estimate). */
+ * per sum. All three are fitted to 12 times of wgmma_128x96, wgmma_128x128 and wgmma_256x128 on an
+ * H200. Factors per column are read from shared memory while other consumers' wgmmas read their
+ * operands there. Factors per block of 128 columns must be selected for each column if the columns
+ * of a tile can lie in two blocks (an estimate). */
 static double factor_cycles(const tgl_shape *s, const wgmma_geometry *g)
 {
     enum { FP32_A_CLOCK = 128 /* of an SM: CUDA programming guide, arithmetic instructions */ };
@@ -219,7 +220,7 @@ static step_parts parts_of_step(const tgl_chip *chip, const tgl_shape *s, const 
                         wgmma_copy_cycles(s, g), stages_in_flight(g)};
 }
 
-/* Cycles of an SM with `resident` blocks for a step of K of a tile. */
+/* A function that predicts the cycles of an SM with `resident` blocks for a step of K of a tile. */
 typedef double step_cycles(const step_parts *parts, double resident);
 
 static double wgmma_step_cycles(const step_parts *p, double resident)
@@ -285,7 +286,8 @@ static double all_cycles(const tgl_chip *chip, const tgl_shape *s, const wgmma_g
 static wgmma_traffic traffic_of(const tgl_chip *chip, const tgl_shape *s, const wgmma_row *t)
 {
     const double m = (double)s->m, n = (double)s->n, k = (double)s->k, batch = (double)s->batch;
-    const double operands = (double)tgl_type_size(s->type_a) * (m * k + k * n); /* bytes, A + B */
+    const double operands = (double)tgl_type_size(s->type_a) * (m * k + k * n); /* bytes of A and
+                                                                                   B */
     const double beyond =
         operands > (double)chip->l2_bytes ? 1 - (double)chip->l2_bytes / operands : 0;
     return (wgmma_traffic){.operands = batch * operands,

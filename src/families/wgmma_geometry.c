@@ -13,7 +13,8 @@
 /* ---- Operands -------------------------------------------------------------------------------- */
 
 /* Whether a consumer's registers hold its sums, the left fragments of two stages, and OTHERS
- * registers for everything else. With OTHERS 40 instead of 56 NVRTC 13.0 spilled some. */
+ * registers for everything else. With OTHERS = 40 instead of 56, NVRTC 13.0 spilled some
+ * registers. */
 bool tgl_wgmma_has_room_for_left(const wgmma_row *t)
 {
     enum {
@@ -180,8 +181,9 @@ static int wgmma_shared_bytes(const tgl_shape *s, const wgmma_geometry *g)
            t->consumers * results_bytes(g) + (t->alternates ? t->consumers * BARRIER : 0);
 }
 
-/* The boxes of results that TMA stores may leave room for fewer stages than a row has. Block scale
- * factors take the room of boxes first. */
+/* Reduces the number of stages until the block fits into `most` bytes: boxes of results that TMA
+ * stores, and block scale factors, may leave room for fewer stages than the configuration has. With
+ * block scale factors, boxes are reduced first. */
 static void fit_into_shared(const tgl_shape *s, int most, wgmma_geometry *g)
 {
     while (g->stages > 1 && wgmma_shared_bytes(s, g) > most)
@@ -291,7 +293,8 @@ static void count_blocks(const tgl_chip *chip, wgmma_geometry *g)
 static int wgmma_spill_limit(const tgl_shape *s, const wgmma_geometry *g)
 {
     enum { REGISTERS_MAX = 255 /* of a thread: CUDA programming guide, compute capabilities */ };
-    enum { OTHERS_WITH_FACTORS = 56 }; /* with 40 NVRTC 13.0 spills, outside of the main loop */
+    /* Registers besides the sums. With 40, NVRTC 13.0 spills outside of the main loop. */
+    enum { OTHERS_WITH_FACTORS = 56 };
     const wgmma_row *t = g->row;
     /* A thread of a consumer of 128x192_alt has 192 sums: NVRTC 13.0 spills 104 bytes. */
     if (t->alternates && t->bm * t->bn >= 128 * 192) return 2 * TGL_SPILL_MAX;

@@ -20,8 +20,8 @@ enum { WGMMA_BOX_ROWS = 64, WGMMA_RESULT_BYTES = 2 }; /* rows of a box for TMA; 
  * in one row of the cluster share a tile of the left operand, those in one column a tile of the
  * right operand. whole: the first `whole` clusters of tiles are not split. in_cluster=1: the blocks
  * that divide the K of a tile form a cluster, which adds the sums of the tile in shared memory
- * instead of the workspace. left_registers=1: a left operand of TF32 that is contiguous in its rows
- * reaches wgmma through registers, without a pre-pass (lib/wgmma_left.h). */
+ * instead of the workspace. left_registers=1: an MN-major left operand of TF32 reaches wgmma
+ * through registers, without a pre-pass (lib/wgmma_left.h). */
 enum {
     WGMMA_SPLITS,
     WGMMA_EXCHANGED,
@@ -51,7 +51,7 @@ typedef struct wgmma_row {
 typedef struct wgmma_side {
     tgl_operand operand;
     bool along_k;       /* K-major in memory */
-    int64_t edge, k;    /* rows or columns of the part of D; K */
+    int64_t edge, k;    /* rows or columns of D that come from this operand; K */
     int64_t ld, stride; /* strides between lines and between matrices, in elements */
     int64_t offset;     /* elements from the operand's beginning to the part */
     int64_t count;      /* matrices of the batch; 1 if all problems share one */
@@ -121,7 +121,7 @@ static inline int wgmma_box_columns(const wgmma_row *row)
     return row->bn % 64 == 0 ? 64 : 32;
 }
 
-/* Whether a consumer has registers for a left operand of TF32 that is contiguous in its rows. */
+/* Whether a consumer has enough registers to hold fragments of an MN-major left operand of TF32. */
 bool tgl_wgmma_has_room_for_left(const wgmma_row *row);
 
 /* Whether the search tries left_registers=1. */

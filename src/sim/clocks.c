@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Vector clocks. They say which accesses are ordered by synchronisation other than barriers of the
- * whole block or cluster.
+ * Vector clocks (terms: sim/machine.h). They say which accesses are ordered by synchronisation
+ * other than barriers of the whole block or cluster.
  *
  * The time of a thread is the number of its release operations: arrivals at mbarriers, barriers of
  * all kinds, proxy fences. The clock of a thread is a row with a column for each actor of the

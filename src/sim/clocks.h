@@ -40,8 +40,8 @@ void tgl_clocks_meet_cluster(tgl_machine *machine);
 /* Records a fence.proxy.async by the current thread. */
 void tgl_clocks_fence(tgl_machine *machine);
 
-/* Whether there is a fence.proxy.async between a thread's write and the operation with this
- * clock. */
+/* Whether there is a fence.proxy.async between a thread's write and the operation with this clock.
+ * True for a write by TMA, which needs no such fence. */
 bool tgl_clock_is_fenced(const tgl_machine *machine, const tgl_sim_block *block,
                          const tgl_shared_access *write, const uint32_t *clock);
 

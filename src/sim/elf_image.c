@@ -30,7 +30,7 @@ static bytes take_bytes(bytes *b, uint64_t size)
     return taken;
 }
 
-/* Consumes an unsigned number of `size` bytes in the host's byte order. */
+/* Consumes an unsigned number of `size` bytes, the lowest byte first. */
 static uint64_t take_number(bytes *b, size_t size)
 {
     uint64_t value = 0;

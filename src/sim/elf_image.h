@@ -17,7 +17,7 @@ typedef struct tgl_line_row {
     uint64_t address;
     const char *file; /* the path as it was passed to the compiler */
     int line;         /* line number from 1; 0: the code has no line */
-    size_t order;     /* position in the file; of rows with equal addresses, the last one is
+    size_t order;     /* position in .debug_line; of rows with equal addresses, the last one is
                          valid */
 } tgl_line_row;
 

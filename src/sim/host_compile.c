@@ -22,7 +22,7 @@
 static const char run_time_flags[] = COMMON_FLAGS "-O2";
 
 /* -O0: the compiler neither merges nor moves accesses, so that each access in the source is one
- * access of the program. -gdwarf-4: the only version that elf_image.c reads. */
+ * access of the program. -gdwarf-4: the newest version that elf_image.c reads. */
 static const char kernel_flags[] = COMMON_FLAGS
     "-O0 -g1 -gdwarf-4 -gz=none -DTGL_SIM -fgnu89-inline -ffp-contract=off -fsanitize=thread "
     "-fsanitize-coverage=trace-pc";
@@ -283,7 +283,7 @@ static bool write_sources(const job *j, tgl_temp_folder *folder)
  * under the names that they have in the library. */
 static void shorten_paths(char *log, const char *folder)
 {
-    const size_t length = strlen(folder) + 1; /* and the slash */
+    const size_t length = strlen(folder) + 1; /* with the slash behind it */
     for (char *at = log; (at = strstr(at, folder)) != NULL && at[length - 1] == '/';)
         memmove(at, at + length, strlen(at + length) + 1);
 }

@@ -15,12 +15,13 @@ typedef struct tgl_host_compiler {
     tgl_cache *cache; /* cache for the results; NULL: none */
 } tgl_host_compiler;
 
-/* Looks for $TEGULA_CC, $CC, cc, gcc and clang, in this order. TGL_NO_COMPILER if none runs. */
+/* Uses $TEGULA_CC if it is set, else the first of $CC, cc, gcc and clang that runs.
+ * TGL_NO_COMPILER: $TEGULA_CC does not run, or none of the others does. */
 tgl_status tgl_host_compiler_find(tgl_host_compiler *compiler);
 void tgl_host_compiler_free(tgl_host_compiler *compiler);
 
 /* Compiles a kernel. *image := the shared object, *size bytes, which the caller frees. Returns
- * TGL_OK; TGL_COMPILE, with the compiler's log as the error detail; TGL_NO_MEMORY; TGL_DRIVER if
+ * TGL_OK; TGL_COMPILE, with the compiler's log as the error message; TGL_NO_MEMORY; TGL_DRIVER if
  * files could not be written. */
 tgl_status tgl_host_compile(const tgl_host_compiler *compiler, const tgl_kernel *kernel,
                             void **image, size_t *size);

@@ -205,7 +205,8 @@ static bool can_be_shared(const tgl_machine *machine)
     const tgl_global_shadow *shadow = &machine->global;
     return machine->memory.counter_bytes == 0 &&
            machine->launch->regions[TGL_SIM_AMAX].extent == 0 &&
-           machine->launch->regions[TGL_SIM_D].members == NULL && /* see copy_result() */
+           machine->launch->regions[TGL_SIM_D].members == NULL && /* copy_result() does not copy D
+                                                                     of bundles */
            shadow->counts[0] + shadow->counts[TGL_SIM_SCRATCH - TGL_SIM_D] <= SHADOW_WORDS_MAX;
 }
 

@@ -266,7 +266,8 @@ typedef struct tgl_sim_block {
                             memory */
 
     uint32_t phase_epoch; /* first epoch after the latest barrier of the cluster */
-    uint32_t phase_time; /* maximum time of the block's threads before the latest cluster barrier */
+    uint32_t phase_time;  /* time of the block's threads before the latest cluster barrier, which is
+                             the same for all threads while there are no clocks */
     tgl_mbarrier mbarriers[TGL_SIM_MBARRIERS_MAX];
     int mbarrier_count;
     tgl_async_reader readers[TGL_SIM_READERS_MAX];
@@ -283,7 +284,8 @@ typedef struct tgl_moment {
     uint32_t launch;  /* number of the launch in the run, from 1; 0: never */
     uint32_t cluster; /* number of the cluster in the launch */
     uint32_t epoch, warp_epoch, phase;
-    uint32_t time; /* number of fences, atomics and named barriers of all threads so far */
+    uint32_t time; /* number of fences, atomics and named barriers of all threads in this launch so
+                      far */
     uint16_t thread;
     uint8_t rank; /* rank of the block in its cluster */
 } tgl_moment;

@@ -50,7 +50,8 @@ static bool count_line(tgl_record *record, size_t at, unsigned threads)
 }
 
 /* Counts the lines of a basic block. The block ends where the next one begins, at the call of
- * __sanitizer_cov_trace_pc(), an instruction of 5 bytes on x86-64 and 4 on aarch64. */
+ * __sanitizer_cov_trace_pc(), an instruction of 5 bytes on x86-64 and 4 on aarch64. 5 serves for
+ * both, because addresses of instructions on aarch64 are multiples of 4. */
 static bool count_block(tgl_record *record, size_t block)
 {
     enum { CALL = 5 };

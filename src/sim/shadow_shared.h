@@ -41,8 +41,8 @@ void tgl_shared_arrive(tgl_machine *machine, size_t offset, size_t bytes,
                        const tgl_shared_access *access);
 
 /* Records the start of an asynchronous read of these bytes. The read lasts until its group has been
- * waited for. access: the read, as it is recorded. clock: the vector clock (clocks.h) of the thread
- * or warpgroup that issues it. */
+ * waited for. access: the entry that records the read (reader, time, instruction). clock: the
+ * vector clock (clocks.h) of the thread or warpgroup that issues it. */
 void tgl_shared_read_async(tgl_machine *machine, size_t offset, size_t bytes,
                            const tgl_shared_access *access, const uint32_t *clock, const void *pc);
 

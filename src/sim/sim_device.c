@@ -139,9 +139,7 @@ static int sim_property(const tgl_device *dev, int index, const char **key, cons
 static double sim_number(const tgl_device *dev, tgl_number number)
 {
     (void)dev;
-    return number == TGL_NUMBER_PROCESSORS
-               ? 1
-               : 0; /* other attributes are not defined for the simulator */
+    return number == TGL_NUMBER_PROCESSORS ? 1 : 0; /* the simulator has no other numbers */
 }
 
 static tgl_status sim_measure(tgl_device *dev, tgl_ceiling ceiling, double *value)

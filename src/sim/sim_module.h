@@ -2,8 +2,8 @@
  *
  * A compiled kernel that is loaded into this process. It is a shared object: an ELF file that
  * dlopen() loads, called the object below. Host threads that run one launch together need code and
- * shared memory of their own. One of them uses the module itself, and each of the others uses a
- * twin: a further copy of the object, loaded into the same process.
+ * shared memory of their own. One of them uses those of the module itself, and each of the others
+ * uses a twin with a further copy of the object, loaded into the same process.
  */
 #ifndef TGL_SIM_MODULE_H
 #define TGL_SIM_MODULE_H
@@ -56,9 +56,9 @@ tgl_status tgl_sim_module_load(const tgl_kernel *kernel, const void *image, size
                                tgl_sim_module **out);
 void tgl_sim_module_free(tgl_sim_module *module);
 
-/* The twin of a module that host thread `number` executes; number 0: the module itself. A twin has
- * its own code, shared memory and `visits`, and uses the other tables of the module. The module
- * owns the twin. NULL: the twin cannot be loaded. */
+/* The twin of a module that host thread `number` executes. Twin 0 uses the module's own code and
+ * shared memory, and each other twin has a copy of both. Every twin has its own `visits`, and uses
+ * the other tables of the module. The module owns its twins. NULL: the twin cannot be loaded. */
 tgl_sim_module *tgl_sim_module_twin(tgl_sim_module *module, int number);
 
 /* Finds the variable of the kernel's object that contains an address. False: there is none. */

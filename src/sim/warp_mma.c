@@ -67,7 +67,7 @@ static bool meet_lanes(tgl_machine *machine, tgl_warp_operands *own,
 
 /* ---- mma.sync -------------------------------------------------------------------------------- */
 
-/* The shape is m16n8k32 (I8), m16n8k16 (16-bit types) or m16n8k8 (TF32). kernels/lib/mma.h
+/* The shape is m16n8k32 (I8), m16n8k16 (16-bit types) or m16n8k8 (TF32 and F64). kernels/lib/mma.h
  * describes the fragments. */
 enum { M = 16, N = 8 };
 

@@ -42,7 +42,8 @@ void tgl_wgmma_check_matrix(tgl_machine *machine, const tgl_wgmma_matrix *x, con
 
 /* Reads a matrix: to[edge*edge_step + k*k_step] := element (edge, k), where edge is the index in M
  * or N. Records an asynchronous read, which lasts until its group has been waited for. access: the
- * read, as it is recorded. known: the minimum of the vector clocks of the warpgroup's threads. */
+ * entry that records the read (reader, time, instruction). known: the minimum of the vector clocks
+ * of the warpgroup's threads. */
 void tgl_wgmma_read_matrix(tgl_machine *machine, const tgl_wgmma_matrix *x,
                            const tgl_shared_access *access, const uint32_t *known, uint32_t *to,
                            int edge_step, int k_step, const void *pc);
