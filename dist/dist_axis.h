@@ -59,7 +59,7 @@ typedef struct dist_run {
 typedef struct dist_overlap {
     dist_window x, y;
     int64_t at;       /* next local index of x to consider */
-    dist_run waiting; /* run that was found but may still grow; length 0: none */
+    dist_run waiting; /* run that was found, to which the next one may be joined; length 0: none */
 } dist_overlap;
 
 dist_overlap dist_overlap_start(dist_window x, dist_window y);

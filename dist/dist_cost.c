@@ -123,7 +123,8 @@ double dist_cost_collective(tgl_dist_collective operation, double bytes,
                             const tgl_dist_machine *machine)
 {
     /* Rate of NCCL 2.28, relative to that of copies between two GPUs: measured on 2 and 4 H200
-     * without multicast, 2026-11 (bench/results/h200/dist_table-*.csv: nccl less local). */
+     * without multicast, 2026-11 (bench/results/h200/dist_table-*.csv: the time in column nccl
+     * minus that in column local). */
     static const double rate[] = {[TGL_DIST_ALL_GATHER] = 0.6,
                                   [TGL_DIST_REDUCE_SCATTER] = 0.85,
                                   [TGL_DIST_ALL_REDUCE] = 1.15};
@@ -162,7 +163,7 @@ bool dist_cost_gathers(const dist_task *task, const dist_division *division, con
                messages(task, division, v, operand, 1, machine);
 }
 
-/* Seconds in which an operand moves. */
+/* Seconds for which an operand moves, by messages or by one all-gather. */
 static double moving(const dist_task *task, const dist_division *division, const dist_volumes *v,
                      int operand, int64_t times, const tgl_dist_machine *machine)
 {
@@ -186,7 +187,7 @@ static double multiplying(const dist_task *task, const dist_division *division,
     const double reading =
         machine->operand_bytes_per_s > 0 ? bytes / machine->operand_bytes_per_s : 0;
     /* A panel along k is added to the sums in memory, which the product of a GPU reads and writes
-     * after it has multiplied (4 H200, 32768x8192x8192 in 4 panels, 2026-11). */
+     * after it has multiplied (seen on 4 H200, 32768x8192x8192 in 4 panels, 2026-11). */
     const double adding = machine->moves_alone && division->loop == AXIS_K
                               ? (2 * panels - 1) * v->needed[OPERAND_C] / machine->memory_per_s
                               : 0;
@@ -232,7 +233,7 @@ void dist_cost(const dist_task *task, const dist_division *division, const dist_
     }
     double products = multiplying(task, division, v, panels, machine);
     /* The stream of the products waits for each panel: half of a message's latency, which no
-     * product hides (2 and 4 H200, 512 and 2048 tokens, 2026-11). */
+     * product hides (measured on 2 and 4 H200, m of 512 and 2048, 2026-11). */
     if (machine->moves_alone && panels > 1 && in_loop > 0)
         products += panels * machine->latency_s / 2;
     /* On a GPU, partial sums of C need additional kernels. The model counts one for each panel,

@@ -34,8 +34,9 @@ void dist_cost(const dist_task *task, const dist_division *division, const dist_
 bool dist_cost_gathers(const dist_task *task, const dist_division *division, const dist_volumes *v,
                        int operand, const tgl_dist_machine *machine);
 
-/* Predicted seconds of a collective operation. bytes: those that a rank receives; of an all-reduce,
- * in its reduce-scatter and in its all-gather. Requires machine->collective_s > 0. */
+/* Predicted seconds of a collective operation. bytes: those that a rank receives; for an
+ * all-reduce, those of its reduce-scatter and its all-gather together. Requires
+ * machine->collective_s > 0. */
 double dist_cost_collective(tgl_dist_collective operation, double bytes,
                             const tgl_dist_machine *machine);
 

@@ -13,14 +13,14 @@
 #include "dist_transfer.h"
 
 /* The buffers of a ring (dist_ring.h), in which the ranks pass on partial sums of chunks of C. The
- * elements have the accumulation type, except in `staged`. In place of a ring of chunks, each rank
- * can compute one product for all of C, called the single product. */
+ * elements have the type dist_ring_type(), except in `staged`. In place of a ring of chunks, each
+ * rank can compute one product for all of C, called the single product. */
 typedef struct dist_ring {
     int slots;       /* number of buffers in `received` */
     void **received; /* partial sums from other ranks */
-    void *made[2];   /* ring of chunks: sums of the chunks that begin at this rank, which computes
-                        their first products and sends them on; two buffers, because one is sent
-                        while the next chunk is computed. Single product: [0] holds the product */
+    void *made[2];   /* ring of chunks: this rank's products for the chunks that begin at it, which
+                        it then sends on; two buffers, because one is sent while the next chunk is
+                        computed. Single product: [0] holds the product */
     void *scratch;   /* a chunk of beta*C */
     void **staged;   /* if chunks are used and each rank gets all of C: chunks of the result, in the
                         type of C, from the other ranks; and copies without padding of the chunks

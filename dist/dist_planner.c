@@ -130,8 +130,8 @@ static void consider_panel(search *s, dist_division *division, const dist_volume
 }
 
 /* Considers several panel lengths: the length of the loop's axis divided by powers of 2; and the
- * block size, divided by powers of 2, of each matrix that moves along this axis, because all of a
- * block is on one rank. */
+ * block size of each matrix that moves and is divided along this axis, because all of a block is on
+ * one rank. The block size is also divided by powers of 2. */
 static void consider_panels(search *s, dist_division *division, const dist_volumes *v)
 {
     enum { SHORTEST = 64, MOST = 64 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * GEMM + reduce-scatter and GEMM + all-reduce with one collective operation; dist_reduce.h
- * describes it. C is replicated in an all-reduce, else each rank has as many of its rows.
+ * describes it. In an all-reduce C is replicated; in a reduce-scatter each rank has the same number
+ * of its rows.
  */
 #include "dist_reduce.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * GEMM + reduce-scatter and GEMM + all-reduce with one collective operation of the transport: each
- * rank computes a single product for all of C, in the type of C, and the operation adds these up.
- * On GPUs, NCCL takes less time than messages if C has few rows; the limit is higher for an
- * all-reduce (docs/distributed.md).
- * Rank 0's product adds the bias and, in an all-reduce, beta*C.
+ * rank computes a single product for all of C, in the type of C, and the operation adds up the
+ * products. Rank 0's product adds the bias and, in an all-reduce, beta*C. On GPUs, NCCL takes less
+ * time than messages if C has few rows; the limit is higher for an all-reduce
+ * (docs/distributed.md).
  */
 #ifndef DIST_REDUCE_H
 #define DIST_REDUCE_H

@@ -27,7 +27,7 @@ static const dist_axis *shards_of(const tgl_dist_plan *plan)
     return &plan->owned.axis[plan->task.axis_of[OPERAND_C][0] == axis ? 0 : 1];
 }
 
-/* The length of a chunk, of which a shard has choice.ring. Lengths above RING_CHUNK_GRAIN are
+/* The length of a chunk: choice.ring chunks cover a shard. Lengths above RING_CHUNK_GRAIN are
  * rounded up to a multiple of RING_CHUNK_GRAIN. */
 static int64_t chunk_length(const tgl_dist_plan *plan)
 {
@@ -57,7 +57,7 @@ static int64_t across(const tgl_dist_plan *plan)
     return dist_task_extent(&plan->task, dist_ring_axis(&plan->task) == AXIS_M ? AXIS_N : AXIS_M);
 }
 
-/* Whether the rows of this rank's C are padded (ldc > n). Each rank may have another ldc. */
+/* Whether the rows of this rank's C are padded. Each rank may have another ldc. */
 static bool is_padded(const tgl_dist_plan *plan)
 {
     return plan->task.ld[OPERAND_C] != across(plan);

@@ -61,7 +61,7 @@ static bool can_reduce(const dist_task *task, const tgl_dist_machine *machine)
             type == TGL_I32);
 }
 
-/* Seconds of the collective operation. elements: that a rank receives in a reduce-scatter. */
+/* Seconds of the collective operation. elements: how many a rank receives in a reduce-scatter. */
 static double reducing(const dist_task *task, const tgl_dist_machine *machine, double elements)
 {
     const double bytes = elements * (double)dist_task_element(task, OPERAND_C);
@@ -71,8 +71,8 @@ static double reducing(const dist_task *task, const tgl_dist_machine *machine, d
 }
 
 /* WAITING: each product of a ring waits this fraction of a message's latency. INTERFERENCE:
- * products become slower by this fraction of the time of the messages. 2 and 4 H200, 512 to 16384
- * tokens, 2026-11. */
+ * products become slower by this fraction of the time of the messages. Both are from measurements
+ * on 2 and 4 H200, for m from 512 to 16384, 2026-11. */
 static const double WAITING = 0.5, INTERFERENCE = 0.05;
 
 /* Seconds by which an all-reduce takes longer than a reduce-scatter: each rank sends its chunks, of
@@ -169,8 +169,9 @@ static void consider_ring(const dist_task *task, const tgl_dist_machine *machine
     const int axis = dist_ring_axis(task);
     const int64_t shard = (dist_task_extent(task, axis) - 1) / task->ranks + 1;
     static const int kinds[] = {RING_COLLECTIVE, 0, 1, 2, 4, RING_CHUNKS_MOST};
-    /* Panels of this division need additional kernels for copies and additions. dist_cost() assumes
-     * that products hide their time, and predicts too little: they are no choice. */
+    /* If the chosen division is the one that a ring serves, its panels need additional kernels for
+     * copies and additions. dist_cost() assumes that products hide the time of these kernels, and
+     * predicts too little. A ring is then chosen whatever the division's predicted time is. */
     const dist_volumes chosen = dist_volumes_of(task, &choice->division);
     const bool is_same =
         chosen.stays[OPERAND_A] && chosen.stays[OPERAND_B] && !chosen.stays[OPERAND_C];

@@ -208,7 +208,7 @@ static tgl_status list_sent(const dist_transfer *t, const tgl_dist_transport *tr
     return TGL_OK;
 }
 
-/* The all-gather needs contiguous rows: others are copied to where they belong in the target. */
+/* The all-gather needs contiguous rows. Padded rows are first copied to their place in target. */
 static tgl_status gather(const dist_transfer *t, const tgl_dist_transport *transport,
                          const void *source, void *target)
 {

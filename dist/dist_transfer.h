@@ -30,10 +30,10 @@ typedef struct dist_transfer {
                        be copied */
     bool at_once;   /* between dist_transfer_begin() and dist_transfer_finish(), no
                        product is computed with which the messages could overlap */
-    bool gathers; /* one all-gather of the transport brings the only panel: `to` is the whole matrix
-                     on each rank, and `from` as many of its rows on each */
-    bool stages;  /* messages are received into slot.staged, because other ranks can write only into
-                     memory of tgl_dist_transport.allocate */
+    bool gathers;   /* one all-gather of the transport brings the only panel: in `to` each rank has
+                       the whole matrix, and in `from` each rank has the same number of its rows */
+    bool stages; /* messages are received into slot.staged, because other ranks can write only into
+                    memory of tgl_dist_transport.allocate */
     size_t packed_bytes, staged_bytes; /* bytes of the buffers of a slot */
     dist_slot slot[2];
 } dist_transfer;

@@ -18,8 +18,8 @@ static const struct {
     {0, 0.7, 0.03, 4, 10e9},     /* others */
 };
 
-/* Bytes/s between two GPUs of different hosts: not measured, but 0.9 times the rate of a network
- * card of 400 Gbit/s for each GPU, as in NVIDIA's DGX H100. */
+/* Bytes/s between two GPUs of different hosts. Not measured: 0.9 times 400 Gbit/s, the rate of the
+ * network card that each GPU has in NVIDIA's DGX H100. */
 static const double network = 45e9;
 
 static double number_of(const tgl_device *dev, tgl_number number, double otherwise)

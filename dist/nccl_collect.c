@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Collective operations of NCCL in the stream of the products, as in PyTorch's sequence of a
- * product and a collective. Calls of the transport's own communicator, which does not block, start
- * a thread each. These operations therefore have a second communicator, whose calls only enqueue a
- * kernel. It is made at the first operation, when all ranks have just agreed to run a plan.
+ * product and a collective. The transport's own communicator is a nonblocking one, for which NCCL
+ * starts a thread at each call. Collective operations therefore have a second communicator, whose
+ * calls only enqueue a kernel. It is made at the first operation, when all ranks have just agreed
+ * to run a plan. A communicator of the caller is used as it is.
  */
 #include "dist_error.h"
 #include "transport_nccl.h"

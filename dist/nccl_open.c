@@ -2,8 +2,8 @@
  *
  * Opens and closes the transport between GPUs. The ranks introduce themselves by an all-gather of
  * NCCL. If all are processes of one host, they then share memory (rendezvous.h) and map each
- * other's flags: words of device memory by which their GPUs wait for each other. Then the copy
- * engines of the GPUs move the data; else NCCL does (transport_nccl.c).
+ * other's flags: words of device memory by which their GPUs wait for each other. The copy engines
+ * of the GPUs then move the data. If a rank cannot do this, NCCL moves the data (transport_nccl.c).
  */
 #include "dist_error.h"
 #include "gpu_machine.h"

@@ -16,7 +16,7 @@
  *
  * Each wait resets its flag to 0, so that a run that is captured in a CUDA graph can be repeated.
  *
- * Between hosts, NCCL sends and receives.
+ * Between hosts, or if a rank cannot map the memory of another, NCCL sends and receives.
  */
 #include "transport_nccl.h"
 

@@ -393,7 +393,7 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
             pack_results(&args, &with, own + row * args.n + col, acc, rows, cols);
             __syncthreads();
             store_packed(line, own, item.rows * args.n);
-            continue; /* the next tile of K begins with a barrier */
+            continue; /* a barrier follows before `own` is written again */
         }
 #endif
         if (rows > 0 && cols > 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The kernels that run before and after a real product, which computes a complex product. A complex
+ * A complex product is computed as a real product. These kernels run before and after it. A complex
  * matrix with interleaved real and imaginary parts is a real matrix with twice the columns: D (m x
  * n) is m x 2n, A (m x k) is m x 2k. Then D = A B', where an element b of B becomes 2 x 2 elements
  * of B' (2k x 2n):
@@ -27,7 +27,7 @@
 #include "lib/launch_order.h"
 
 #ifndef DOUBLE
-#define DOUBLE 0 /* 1: c128 */
+#define DOUBLE 0 /* 1: elements are c128, two doubles; 0: c64, two floats */
 #endif
 #ifndef PARTS
 #define PARTS 0

@@ -12,9 +12,9 @@
  *             successive rows, that is eight successive k of four lines. Threads therefore need not
  *             exchange words. Lines that are too long for the registers of a cluster are read
  *             twice, the second time usually from L2.
- *   extents   For each line the largest |x|, and whether several elements are not 0. The extents of
- *             the threads of a warp are joined first, then those of the warps, then those of the
- *             blocks of a cluster.
+ *   extents   The extent of a line is its largest |x|, and whether several elements are not 0. The
+ *             extents that threads find in their parts of a line are joined: first those of a warp,
+ *             then those of the warps, then those of the blocks of a cluster.
  *   words     The block stores the scale and the words of each line. For each panel of lines it
  *             stores the state and the list of the elements that two words cannot represent. Blocks
  *             add the state and the number of listed elements to a counter of the panel, which is
@@ -22,7 +22,7 @@
  *
  * If a line has a single element that is not 0, its scale puts that element below the range of two
  * words. The element is then listed, and the main kernel multiplies it unrounded. Products with
- * selected lines, permutations and diagonals are therefore exact.
+ * matrices that select, permute or scale lines of the other matrix are therefore those of FFMA.
  *
  * The order of a list is not fixed; its reader sorts it. Whether a list overflows depends only on
  * the matrix.
@@ -244,8 +244,8 @@ static __device__ __forceinline__ unsigned split_line(const float *x, const job_
         if (!is_inside || k_of(at, e, false) >= w->end) continue;
         *(uint2 *)&to[e / 4 * at->distance] = make_uint2(hi[0], hi[1]);
         *(uint2 *)&to_lo[e / 4 * at->distance] = make_uint2(lo[0], lo[1]);
-        /* NVRTC 13.5 would make all words before it stores the first ones, and spill registers. If
-         * only one of the jobs has such lines, it does not. */
+        /* Without this NVRTC 13.5 makes all words before it stores the first ones, and spills
+         * registers, if both jobs have contiguous lines. */
         if (!TRANSPOSED_0 && !TRANSPOSED_1) asm volatile("" ::: "memory");
     }
     return below;

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * GEMM of at most 16 rows of A (f16 or bf16) with weights of 8 or 4 bits whose K is contiguous. The
- * time of such a product is the time to read the weights once, if few instructions are spent on
- * each.
+ * GEMM of at most 16 rows of A (f16 or bf16) with a matrix of weights, integers of 8 or 4 bits. A
+ * row of weights is a column of op(B), and its K is contiguous. The time of such a product is the
+ * time to read the weights once, if few instructions are spent on each weight.
  *
  *   tiles       A block has TILE rows of weights, a warp ROWS of them. mma.sync multiplies 16 rows
  *               of weights, its left operand, by 8 rows of A. The tile is one of D^T.
- *   copies      cp.async copies LINE bytes of each row of weights, and the same k of A, to a ring
- *               of STAGES steps in shared memory (lib/dequant_copies.h).
- *   K           An mma.sync adds products of any order of K. A lane reads UNIT successive bytes of
- *               a row of weights at once, 32 of K for 16 bytes of 4-bit weights, and loads the
- *               same k of A for all weights of its warp.
+ *   copies      LINE bytes of each row of weights, and the same k of A, are copied to a ring of
+ *               STAGES steps in shared memory: by cp.async (lib/dequant_copies.h), or the weights
+ *               by TMA, if the kernel has a tensor map of them (lib/dequant_ring.h).
+ *   K           An mma.sync may add its products in any order of K. A lane therefore reads UNIT
+ *               successive bytes of a row of weights at once, 32 of K for 16 bytes of 4-bit
+ *               weights, and loads the same k of A for all weights of its warp.
  *   conversion  In registers, to integers minus zero point, which are exact in 16 bits
- *               (lib/dequant_convert.h). The FP32 sums of a group are multiplied by its factor.
+ *               (lib/dequant_convert.h). A group is GROUP successive k with one scale factor. The
+ *               FP32 sums of a group are multiplied by its factor.
  *   split-K     Several blocks may compute a tile, each over k_chunk of K (lib/split_k.h).
  *
  * Grid: x = tiles * splits, z = batch. Parameters: lib/dequant_tiles.h.
@@ -38,16 +40,17 @@
 /* Where a lane reads in each stage: offsets of its bytes of the warp's first unit. In mma.sync a
  * lane has row g = lane / 4 of both operands, and the k of t = lane % 4. Row g of a fragment is the
  * row of weights whose number has the bits of g in reverse order: with the swizzle of TMA, the
- * lanes that read at the same time then use all banks. 8, 16 or 32 lanes read 16, 8 or 4 bytes each
- * of 2, 4 or 8 rows: bit 0 of g selects among 4 pieces, bit 1 among 2. */
+ * lanes that read at the same time then use all banks. These are 8, 16 or 32 lanes, which read 16,
+ * 8 or 4 bytes each of 2, 4 or 8 rows. Bit 0 of g moves a row's pieces by 4 places, bit 1 by 2, and
+ * bit 2 by 1. */
 struct lane {
     int weights; /* of row g of the warp's weights */
     int a;       /* of row g of A, without A_AT */
-    int row;     /* that g stands for, counted from the block's first row of weights */
+    int row;     /* the row of weights that g stands for, counted from the block's first one */
     int factors; /* of this row in the warp's first group, in elements */
 };
 
-/* Which part of each step the warp multiplies. */
+/* The number of the part of each step's K that the warp multiplies: 0 to DEPTHS - 1. */
 static __device__ __forceinline__ int depth_of_warp(void)
 {
     return (int)threadIdx.x / SLICE_THREADS;
@@ -83,7 +86,8 @@ static __device__ __forceinline__ void read_weights(unsigned words[UNIT / 4], co
 #endif
 }
 
-/* Reads 8 elements of a row of A, in the order of pairs. part: of the lane's k in the unit. */
+/* Reads 8 elements of a row of A, in the order of pairs (in_pair_order()). part: which 8 of the
+ * lane's k in the unit. */
 static __device__ __forceinline__ void read_a(unsigned x[4], const char *stage,
                                               const struct lane *lane, const int row,
                                               const int unit, const int part)
@@ -131,8 +135,8 @@ static __device__ __forceinline__ void multiply_unit(float (*sums)[COLUMNS][4], 
     }
 }
 
-/* acc += factor * sums, for the rows of weights of this lane. group: its number among the warp's
- * groups of the step. */
+/* acc += factor * sums, for the rows of weights of this lane. group: the group's number among the
+ * warp's groups of the step. */
 static __device__ __forceinline__ void add_group(float (*acc)[COLUMNS][4],
                                                  float (*sums)[COLUMNS][4], const char *stage,
                                                  const struct lane *lane, const int group)
@@ -158,7 +162,7 @@ static __device__ __forceinline__ void read_zeros(row_offsets offsets, const cha
         offsets[i / 2][i % 2] = offsets_of(zeros[i * 8]);
 }
 
-/* acc += the warp's products of a step. all_k: the zero points of weights without groups. */
+/* acc += the warp's products of a step. all_k: the zero points, if all of K has the same ones. */
 static __device__ __forceinline__ void multiply_step(float (*acc)[COLUMNS][4], const char *stage,
                                                      const struct lane *lane,
                                                      const row_offsets all_k)
@@ -269,7 +273,7 @@ static __device__ __forceinline__ void multiply(float (*acc)[COLUMNS][4],
     }
 }
 
-/* The same in a warp that only multiplies what the producer copies. */
+/* As multiply(), in a warp that only multiplies, because the producer copies. */
 static __device__ __forceinline__ void consume(float (*acc)[COLUMNS][4],
                                                const struct block_operands *o, struct ring *ring,
                                                const char *stages, const struct lane *lane,

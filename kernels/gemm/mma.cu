@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * GEMM on the tensor cores by mma.sync, sm_80 and later: f16 and bf16 with sums in FP32, FP32
- * rounded to tf32, f64, int8 with sums of int32 modulo 2^32. All transposes, any shape, alignment
- * down to an element.
+ * GEMM on the tensor cores by mma.sync, sm_80 and later: f16 and bf16 with sums in FP32, e4m3 and
+ * e5m2 converted to f16, FP32 rounded to tf32, f64, int8 with sums of int32 modulo 2^32. All
+ * transposes, any shape, alignment down to an element.
  *
  * A block computes a BM x BN tile of D, a warp WM x WN of it. STAGES tiles of op(A) and op(B), BK
  * deep, arrive by cp.async. lib/mma_tiles.h has their layout in shared memory and the fragments,
@@ -17,10 +17,11 @@
  *                 multiplies k_chunk of K, and the last one the rest of K. The blocks leave their
  *                 sums in the workspace, and the last block to finish adds them, always in the same
  *                 order.
- *   epilogue      lib/mma_store.h
- *   block scales  lib/mma_scales.h: the sums of each 128 of K are scaled before they are added
- *   groups        grouped GEMM (GROUPED): lib/group_tiles.h
- *   bundles       products of several sizes in one launch (BUNDLE): lib/bundle_tiles.h
+ *   epilogue      A warp's results pass through shared memory: lib/mma_store.h.
+ *   block scales  The sums of each 128 of K are scaled before they are added: lib/mma_scales.h.
+ *   groups        Grouped GEMM (GROUPED): a tile has rows of one group, or K of one group:
+ *                 lib/group_tiles.h.
+ *   bundles       A launch computes products of several sizes (BUNDLE): lib/bundle_tiles.h.
  *
  * Grid: x = tiles_whole + splits * (tiles - tiles_whole), y = 1, z = batch.
  */
@@ -217,7 +218,7 @@ static __device__ __forceinline__ void to_next_tile(struct mma_arrival *next)
     next->k_left -= BK;
 }
 
-/* The sums to which mma.sync adds. */
+/* The registers to which mma.sync adds: with block scales, the sums of one block of K. */
 #if HAS_BLOCK_SCALES
 #define SUMS_OF_BLOCK part
 #else

@@ -5,8 +5,8 @@
  * As in rung 26 of the ladder (kernels/ladder/26_split_k.cu), a block computes a BM x BN tile of D,
  * a warp WM x WN of the tile, and a thread TM x TN. STAGES tiles of op(A) and op(B), BK deep, are
  * copied by cp.async. Every thread holds two fragments (values for one step along K) of each
- * operand: one is multiplied while the other is loaded (lib/simt_loop.h). This kernel adds to those
- * of the ladder:
+ * operand: one is multiplied while the other is loaded (lib/simt_loop.h). This kernel has what the
+ * kernels of the ladder lack:
  *
  *   transposes    Shared memory holds both operands as [BK][edge], MN-major. Tiles of a K-major
  *                 operand are transposed by scalar copies: lib/simt_copies.h.
@@ -38,7 +38,7 @@
  *   pairs         The product computes a complex one (PAIRS of lib/complex_pairs.h). B stays
  *                 complex in shared memory and in registers: a fragment of B serves two steps along
  *                 K, which take its parts in another order and with other signs.
- *   bundles       products of several sizes in one launch (BUNDLE): lib/bundle_tiles.h
+ *   bundles       A launch computes products of several sizes (BUNDLE): lib/bundle_tiles.h.
  *
  * Grid: x = tiles_whole + splits * (tiles - tiles_whole), y = 1, z = batch; clusters of `cluster`
  * blocks along x, of which tiles_whole and splits are multiples. lib/simt_tiles.h has the

@@ -9,8 +9,8 @@
  * of a single warp are the fastest. An operand has the same type and layout in shared memory as in
  * global memory, so that for all transposes VEC elements are copied at once: a K-major operand as
  * lines of BK elements, an MN-major operand as BK lines. In both cases a thread reads groups of
- * four elements: four of K of a row, or four neighbours of one k. Elements outside of the operands
- * are filled with zeros.
+ * four elements: four successive k of one row or column, or four neighbours of one k. Elements
+ * outside of the operands are filled with zeros.
  *
  * Grid: x = blocks. Each takes every gridDim.x'th group of PER_BLOCK products of args.batch.
  */

@@ -10,22 +10,26 @@
  *
  *   producer      One warp, two with block scale factors, or one warpgroup if there are several
  *                 consumers, because setmaxnreg changes the registers of a whole warpgroup. A
- * single thread of it fills a ring of STAGES stages by TMA. A stage is BM x BK of left and BN x BK
- * of right. BK is 128 bytes. Elements outside the matrices arrive as zeros, which TMA writes
- * slowly. The last tiles of an edge therefore begin earlier, and share rows or columns with the
- * tiles before. If a matrix is smaller than a tile, only the lines that exist are copied. consumers
- * CONSUMERS warpgroups, each with BM / CONSUMERS rows of the tile in registers. A stage's products
- * are one group of wgmmas, and one group stays in flight: after issuing group s, a consumer waits
- * for group s - 1 and releases its stage. With the left tile in registers, it then loads the
- * fragments of group s + 1. With ALTERNATE each of two consumers has tiles of its own, and they
- * multiply in turn: one stores its tile while the other one multiplies. promotion     wgmma keeps
- * only 13 bits of fraction in sums of 8-bit floating-point products. With PROMOTE a wgmma sum
- * covers one stage only, 128 of K, and the consumer adds it to its accumulators in FP32, times the
- * factors of the stage if A and B have block scale factors (lib/wgmma_scales.h). Meanwhile the
- * wgmmas of the other consumers run. The warp after the producer's first warp copies the factors of
- * each stage to shared memory. layouts       16-bit operands may be K-major or MN-major
- * (LEFT_ALONG_K, RIGHT_ALONG_K). TF32 and 8-bit operands are K-major. A left TF32 operand may also
- * be MN-major: consumers then load it into registers (lib/wgmma_left.h). Operands of any other
+ *                 single thread of it fills a ring of STAGES stages by TMA. A stage is BM x BK of
+ *                 left and BN x BK of right. BK is 128 bytes. Elements outside the matrices arrive
+ *                 as zeros, which TMA writes slowly. The last tiles of an edge therefore begin
+ *                 earlier, and share rows or columns with the tiles before. If a matrix is smaller
+ *                 than a tile, only the rows or columns that exist are copied.
+ *   consumers     CONSUMERS warpgroups, each with BM / CONSUMERS rows of the tile in registers. A
+ *                 stage's products are one group of wgmmas, and one group stays in flight: after
+ *                 issuing group s, a consumer waits for group s - 1 and releases its stage. With
+ *                 the left tile in registers, it then loads the fragments of group s + 1. With
+ *                 ALTERNATE each of two consumers has tiles of its own, and they multiply in turn:
+ *                 one stores its tile while the other one multiplies.
+ *   promotion     wgmma keeps only 13 bits of fraction in sums of 8-bit floating-point products.
+ *                 With PROMOTE a wgmma sum covers one stage only, 128 of K, and the consumer adds
+ *                 it to its accumulators in FP32, times the factors of the stage if A and B have
+ *                 block scale factors (lib/wgmma_scales.h). Meanwhile the wgmmas of the other
+ *                 consumers run. The warp after the producer's first warp copies the factors of
+ *                 each stage to shared memory.
+ *   layouts       16-bit operands may be K-major or MN-major (LEFT_ALONG_K, RIGHT_ALONG_K). TF32
+ *                 and 8-bit operands are K-major. A left TF32 operand may also be MN-major:
+ *                 consumers then load it into registers (lib/wgmma_left.h). Operands of any other
  *                 layout or alignment are first copied into one of these by gemm/repack.cu.
  *   clusters      A cluster has CLUSTER_ROWS x CLUSTER_COLUMNS neighbouring tiles. Its blocks in a
  *                 row share their left tile, and its blocks in a column share their right tile.
@@ -101,8 +105,8 @@ static __device__ __forceinline__ int right_lines(const struct tgl_gemm_args *ar
     return copied_lines(BN, box, right_extent(args));
 }
 
-/* Called by all threads, before a barrier: sets the lines of all stages that TMA does not fill to
- * 0. wgmma reads these lines, although no stored result depends on them. */
+/* Called by all threads, before a barrier: sets the rows and columns of all stages that TMA does
+ * not fill to 0. wgmma reads them, although no stored result depends on them. */
 static __device__ __forceinline__ void clear_other_lines(const struct tgl_gemm_args *args,
                                                          struct wgmma_shared *shared)
 {

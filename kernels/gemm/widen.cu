@@ -2,15 +2,16 @@
  *
  * A pre-pass that expands weights of 8 or 4 bits to the 16-bit type of the other operand:
  *     to := round((q - zero) * factor), computed in FP32
- * A thread writes 16 bytes, 8 successive elements of a line, with zeros behind the line's end. The
- * 8 elements have one factor if they are contiguous along k (ALONG_K): groups are multiples of 8.
+ * A thread writes 16 bytes, 8 successive elements of a line (a contiguous row of the matrix in
+ * memory), with zeros behind the line's end. The 8 elements have one factor if they are contiguous
+ * along k (ALONG_K), because a group, the k with one factor, is a multiple of 8 long.
  */
 #include "lib/half.h"
 #include "lib/launch_order.h"
 #include "lib/widen_args.h"
 
 #ifndef BITS
-#define BITS 4 /* of an integer: 4 or 8 */
+#define BITS 4 /* bits of an integer: 4 or 8 */
 #endif
 #ifndef BFLOAT
 #define BFLOAT 0 /* 1: the result is bf16, else f16 */

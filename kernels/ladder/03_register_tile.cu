@@ -55,7 +55,7 @@ __global__ void __launch_bounds__(THREADS)
         float a[TM][4];
 #pragma unroll
         for (int i = 0; i < TM;
-             i++) /* rows past the last one are replaced by it; their results are not stored */
+             i++) /* the last row replaces rows past it, whose results are not stored */
             unpack(a[i], load_float4(&A[min(row + i, m - 1) * lda + p], k - p, a_aligned));
 #pragma unroll
         for (int q = 0; q < 4; q++) {

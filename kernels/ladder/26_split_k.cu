@@ -11,12 +11,13 @@
  *               sum of splits 0 + 1 + 2, in this order -> C          counter 3 -> 0
  *
  * Why: 512 x 512 is 64 tiles of 64 x 64 for 132 SMs, and K is the only dimension left to divide.
- * The host (src/families/ladder.c) chooses splits = 2 * SMs / tiles, rounded down: twice the SMs,
- * because two blocks fit on an SM. It chooses at most k / 128 splits, rounded up. The order of the
- * additions does not depend on which block is the last, so that the result is bitwise the same in
- * every run. With atomicAdd() on C the code would be shorter, but the result would vary. On an H200
- * this rung is slower than rung 25 at 256 and 512 cubed: splits of such a short K spend much of
- * their time in filling the ring and adding sums. The rung is for few tiles and a long K.
+ * The host (src/families/ladder_geometry.c) chooses splits = 2 * SMs / tiles, rounded down: twice
+ * the SMs, because two blocks fit on an SM. It chooses at most k / 128 splits, rounded up. The
+ * order of the additions does not depend on which block is the last, so that the result is bitwise
+ * the same in every run. With atomicAdd() on C the code would be shorter, but the result would
+ * vary. On an H200 this rung is slower than rung 25 at 256 and 512 cubed: splits of such a short K
+ * spend much of their time in filling the ring and adding sums. The rung is for few tiles and a
+ * long K.
  * Look at: ncu --metrics
  *     launch__grid_size (increases at small sizes)
  *     launch__waves_per_multiprocessor

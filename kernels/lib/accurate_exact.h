@@ -22,9 +22,10 @@
 #define EXACT_LEFTS  (EXACT_K * 64 / 128)
 #define EXACT_RIGHTS (EXACT_K * BN / 128)
 
-/* Returns the place of the thread's element number i in a tile of EXACT_K of K and `edge` rows of
- * op(A) or columns of op(B). In the result, `row` is the row of op(A) or the column of op(B), and
- * `col` is the k. thread: its number in the consumer. is_along_k: the operand is K-major. */
+/* Returns the place of the thread's element number i in a tile that is EXACT_K deep and has `edge`
+ * rows of op(A) or columns of op(B). In the result, `row` is the row of op(A) or the column of
+ * op(B), and `col` is the k. thread: the thread's number in the consumer. is_along_k: the operand
+ * is K-major. */
 static __device__ __forceinline__ struct fragment place_of(int thread, int i, const int edge,
                                                            const bool is_along_k)
 {

@@ -2,7 +2,7 @@
  *
  * Turns the scaled sums of gemm/accurate.cu into FP32 sums: divides each sum by the scale of its
  * row and that of its column. Then adds the products of the listed elements, which two f16 words
- * cannot represent, in the order of lines and k (docs/accuracy.md). A line is a row of op(A) or a
+ * cannot represent, sorted by line and then by k (docs/accuracy.md). A line is a row of op(A) or a
  * column of op(B). A panel is a group of 64 lines that share a list. A consumer is a warpgroup that
  * multiplies; `group` is its number.
  */
@@ -12,8 +12,8 @@
 #include "lib/accurate_tiles.h"
 
 /* sum := sum / (scale of its row * scale of its column), where a scale is 2^s. exponents: shared
- * memory for the s of the tile's BN columns. is_wide: some |s| exceeds TGL_MODEST_EXPONENT.
- * Otherwise a sum is multiplied by one inverse scale and then by the other: the first product is a
+ * memory for the s of the tile's BN columns. is_wide: some |s| exceeds TGL_MODEST_EXPONENT. If none
+ * does, a sum is multiplied by one inverse scale and then by the other: the first product is a
  * normal number and therefore exact. */
 static __device__ __forceinline__ void unscale(float *sum, const struct tgl_gemm_args *args,
                                                const struct lines *lines, const struct unit *u,

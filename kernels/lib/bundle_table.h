@@ -17,14 +17,14 @@ struct tgl_bundle_member {
     const void *A, *B; /* NULL if k is 0 */
     void *D;
     union tgl_scalar alpha, beta;
-    int m, n, k; /* k: 0 if alpha is 0, too */
+    int m, n, k; /* k is also 0 if alpha is 0 */
     int lda, ldb, ldd;
     int first_tile; /* the number in the launch of the product's first tile */
 };
 
 struct tgl_bundle_table {
-    int count; /* products, at most TGL_BUNDLE_MAX */
-    int tiles; /* of all products: gridDim.x */
+    int count; /* number of products, at most TGL_BUNDLE_MAX */
+    int tiles; /* number of tiles of all products, which is gridDim.x */
     struct tgl_bundle_member members[TGL_BUNDLE_MAX];
 };
 

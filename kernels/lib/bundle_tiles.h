@@ -4,9 +4,10 @@
  * has the tiles of all products, one product after the other. A block finds its product in the
  * table and computes a tile of it as in a launch of this product alone.
  *
- * GEMM_PARAMETERS is the parameter of the kernel. GEMM_ARGUMENTS stands at the begin of the kernel.
- * It declares args, the arguments of the block's product, unless this is the parameter itself; with
- * GROUPED the block changes args. FIRST_TILE is the number of the block's tile in its product.
+ * GEMM_PARAMETERS declares the parameter of the kernel. GEMM_ARGUMENTS, the first line of the
+ * kernel, declares args, the arguments of the block's product. With GROUPED args is a copy of the
+ * parameter that the block may change. Without BUNDLE and GROUPED args is the parameter itself, and
+ * GEMM_ARGUMENTS does nothing. FIRST_TILE is the number of the block's tile in its product.
  */
 #ifndef TGL_BUNDLE_TILES_H
 #define TGL_BUNDLE_TILES_H

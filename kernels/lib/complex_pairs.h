@@ -6,8 +6,8 @@
  *     re(b)   im(b)
  *    -im(b)   re(b)
  *
- * PAIRS, a macro of the kernel: 0: its matrix is real, and this file is not used. 1 to 4: its
- * matrix is the complex B, and the product is A*B (1), A*conj(B) (2), conj(A)*B (3) or
+ * PAIRS, a macro of the kernel. 0: the kernel reads only real matrices and does not use this file.
+ * 1 to 4: it reads the complex B, and the product is A*B (1), A*conj(B) (2), conj(A)*B (3) or
  * conj(A)*conj(B) (4). conj(A) changes the sign of the second row above.
  */
 #ifndef TGL_COMPLEX_PAIRS_H

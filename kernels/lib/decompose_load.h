@@ -50,7 +50,7 @@ static __device__ __forceinline__ const float *matrix_of(const job_t *job,
     return job->from + w->matrix * job->stride;
 }
 
-/* The address of the words hi of a matrix, which the words lo follow. */
+/* The address of a matrix's hi words. Its lo words follow them. */
 static __device__ __forceinline__ unsigned short *words_of(const job_t *job,
                                                            const struct decompose_work *w)
 {

@@ -3,14 +3,15 @@
  * Converts integers of 8 and 4 bits to the 16-bit type of A, in registers, minus the zero point.
  * All values on the way are integers that the types hold exactly.
  *
- * An integer takes the place of low bits of the fraction of a power of two, whose lowest bit has
- * the value 1: 1024 of f16, 128 of bf16. One LOP3 does this for two integers, and one subtraction
- * removes the power of two. An XOR of the highest bit of an integer in two's complement adds 8
- * (4 bits) or 128 (8 bits).
+ * An integer replaces the low bits in the fraction of a power of two. The power is 1024 for f16 and
+ * 128 for bf16, because the lowest bit of their fractions has the value 1. One LOP3 does this for
+ * two integers, and one subtraction removes the power of two. Inverting the highest bit of an
+ * integer in two's complement adds 8 (4 bits) or 128 (8 bits).
  *
- * A lane converts 8 successive elements of a row at a time, to four pairs. With 4 bits pair i has
- * the elements i and i + 4. With 8 bits the pairs have the elements (0, 2), (1, 3), (4, 6) and
- * (5, 7). in_pair_order() brings elements of A into the same order.
+ * A pair is two 16-bit numbers in a register. A lane converts 8 successive elements of a row of
+ * weights at a time, to four pairs. With 4 bits pair i has the elements i and i + 4. With 8 bits
+ * the pairs have the elements (0, 2), (1, 3), (4, 6) and (5, 7). in_pair_order() brings elements of
+ * A into the same order.
  */
 #ifndef TGL_DEQUANT_CONVERT_H
 #define TGL_DEQUANT_CONVERT_H
@@ -18,7 +19,7 @@
 #include "lib/dequant_tiles.h"
 #include "lib/half.h"
 
-#define WORDS (BITS * 8 / 32) /* that hold 8 elements */
+#define WORDS (BITS * 8 / 32) /* 32-bit words that hold 8 elements */
 
 /* ---- Arithmetic of pairs --------------------------------------------------------------------- */
 
@@ -81,15 +82,16 @@ static __device__ __forceinline__ unsigned and_xor(unsigned word, unsigned mask,
 #endif
 }
 
-/* What is added to a pair after the LOP3. high: in f16 the same for integers of 4 bits that are 4
- * bits higher in the fraction. */
+/* low: what is added to a pair after the LOP3. high, for f16: the same for integers of 4 bits that
+ * are 4 bits higher in the fraction; for bf16 and 4 bits: the parameter `bits` of and_xor(). */
 struct offsets {
     unsigned low, high;
 };
 
 #if TYPE_A == TYPE_F16
 
-/* The pairs of -1032 - zero and of -72 - zero, or (8 bits) of -1152 - zero. */
+/* Returns pairs of equal numbers. 4 bits: low is -1032 - zero, and high is -72 - zero. 8 bits: low
+ * is -1152 - zero. */
 static __device__ __forceinline__ struct offsets offsets_of(int zero)
 {
     const unsigned biased = ((unsigned)(zero + 128) * 0x10001u) ^ 0x64006400u; /* 1152 + zero */
@@ -100,7 +102,8 @@ static __device__ __forceinline__ struct offsets offsets_of(int zero)
 }
 
 #if BITS == 4
-/* (1024 + q + 8) - 1032 - zero, and (1024 + 16*(q + 8)) / 16 - 72 - zero. */
+/* q is an integer. Both formulas give q - zero: (1024 + q + 8) - 1032 - zero and, for integers that
+ * are 4 bits higher, (1024 + 16*(q + 8)) / 16 - 72 - zero. */
 static __device__ __forceinline__ void
 convert_integers(unsigned pairs[4], const unsigned words[WORDS], struct offsets o)
 {
@@ -113,7 +116,7 @@ convert_integers(unsigned pairs[4], const unsigned words[WORDS], struct offsets 
     }
 }
 #else
-/* (1024 + q + 128) - 1152 - zero. */
+/* q is an integer: (1024 + q + 128) - 1152 - zero is q - zero. */
 static __device__ __forceinline__ void
 convert_integers(unsigned pairs[4], const unsigned words[WORDS], struct offsets o)
 {
@@ -153,8 +156,8 @@ convert_integers(unsigned pairs[4], const unsigned words[WORDS], struct offsets 
 
 #else
 
-/* The seven low bits of q stand in the fraction of 128, and its sign in the exponent of 128, which
- * becomes 256: q = (128 + low bits) - (128 or 256). */
+/* The seven low bits of an integer q stand in the fraction of 128. Its sign bit stands in the
+ * exponent of another 128, which becomes 256 if q < 0: q = (128 + low bits) - (128 or 256). */
 static __device__ __forceinline__ unsigned bytes_to_pair(unsigned bytes)
 {
     return add_pairs(and_xor(bytes, 0x007f007fu, 0x43004300u),
@@ -185,7 +188,7 @@ convert_integers(unsigned pairs[4], const unsigned words[WORDS], struct offsets 
 
 /* ---- Order of A ------------------------------------------------------------------------------ */
 
-/* x := the pairs of the lower halves, and of the upper halves, of x and y. */
+/* *x := the lower halves of *x and *y; *y := their upper halves. */
 static __device__ __forceinline__ void exchange_halves(unsigned *x, unsigned *y)
 {
 #ifdef TGL_SIM

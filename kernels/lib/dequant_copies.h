@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The copies of gemm/dequant.cu: a step of K of the block's weights and of A, with the factors and
- * zero points of its groups, to a stage in shared memory.
+ * The copies of gemm/dequant.cu to a stage in shared memory: the block's weights and A for one step
+ * of K, and the factors and zero points of the step's groups (of k with one factor).
  *
- * Pieces of 16 bytes are swizzled, so that the lanes that read at the same time use all banks. Both
- * swizzles are XORs: the slot of a piece is the XOR of the slots of two numbers without common bits
- * whose sum is its number.
+ * Pieces of 16 bytes are swizzled, so that the lanes that read at the same time use all banks. The
+ * slot of a piece is its place in the row after the swizzle. Both swizzles are XORs: if x and y
+ * have no common bits, the slot of piece x + y is the slot of x XOR the slot of y in row 0.
  */
 #ifndef TGL_DEQUANT_COPIES_H
 #define TGL_DEQUANT_COPIES_H
@@ -28,13 +28,13 @@ static __device__ __forceinline__ int a_slot(int row, int piece)
 
 /* The operands of a block. */
 struct block_operands {
-    const unsigned char *weights; /* the first row */
-    const float *factors;         /* of the first row */
+    const unsigned char *weights; /* the first row of weights */
+    const float *factors;         /* the factors of the first row */
     const signed char *zeros;
     const element_a *A;
     long long ld_bytes; /* from row to row of the weights */
-    int rows;           /* of weights, 1 to TILE */
-    int k;              /* of the product */
+    int rows;           /* number of rows of weights, 1 to TILE */
+    int k;              /* k of the product */
 };
 
 static __device__ __forceinline__ struct block_operands
@@ -74,11 +74,12 @@ struct copies {
     const element_a *a[A_COPIES];
     const float *factors; /* of the first row of the block and the first group of the step */
     const signed char *zeros;
-    int bytes; /* left of a row of weights, from the thread's piece on; may be negative */
-    int k;     /* left from the step on */
+    int bytes; /* bytes of a row of weights from the thread's piece on; may be negative */
+    int k;     /* k that exist from the step on */
 };
 
-/* Rows of weights beyond the last one are copies of it, whose sums are not stored. */
+/* In place of rows of weights beyond the last one, the thread copies the last one. Their sums are
+ * not stored. */
 static __device__ __forceinline__ struct copies first_copies(const struct tgl_gemm_args *args,
                                                              const struct block_operands *o, int k)
 {
@@ -153,8 +154,8 @@ static __device__ __forceinline__ void clear_missing_rows(char *stages,
             *(float4 *)(stages + stage * STAGE_BYTES + A_AT + args->m * (STEP * 2) + i * 16) = zero;
 }
 
-/* Elements beyond K are zeros. Rows from m on are not written. is_whole: all of the step is within
- * K. */
+/* Copies a step of A. Elements beyond K are zeros. Rows from m on are not written. is_whole: all of
+ * the step is within K. */
 static __device__ __forceinline__ void copy_a(char *stage, const struct tgl_gemm_args *args,
                                               const struct copies *c, const bool is_whole)
 {
@@ -177,7 +178,7 @@ static __device__ __forceinline__ bool has_aligned_factors(const struct tgl_gemm
     return (((unsigned long long)c->factors | (unsigned long long)args->ld_scale_b * 4) & 15) == 0;
 }
 
-/* The factors of the groups of a step, four at a time. */
+/* Copies the factors of the groups of a step, four at a time. */
 static __device__ __forceinline__ void
 copy_aligned_factors(char *stage, const struct tgl_gemm_args *args, const struct copies *c)
 {
@@ -190,7 +191,8 @@ copy_aligned_factors(char *stage, const struct tgl_gemm_args *args, const struct
     }
 }
 
-/* The same of a step that may be partly beyond K, or of rows beyond the last. */
+/* As copy_aligned_factors(), also if the step is partly beyond K, or if rows of the tile do not
+ * exist. */
 static __device__ __forceinline__ void copy_factors(char *stage, const struct tgl_gemm_args *args,
                                                     const struct block_operands *o,
                                                     const struct copies *c)
@@ -212,7 +214,7 @@ static __device__ __forceinline__ bool has_aligned_zeros(const struct tgl_gemm_a
     return (((unsigned long long)c->zeros | (unsigned long long)args->ld_scale_b) & 15) == 0;
 }
 
-/* The zero points of the groups of a step, 16 at a time. */
+/* Copies the zero points of the groups of a step, 16 at a time. */
 static __device__ __forceinline__ void
 copy_aligned_zeros(char *stage, const struct tgl_gemm_args *args, const struct copies *c)
 {
@@ -225,8 +227,8 @@ copy_aligned_zeros(char *stage, const struct tgl_gemm_args *args, const struct c
     }
 }
 
-/* The same of a step that may be partly beyond K, or of rows beyond the last. By copies of 4 bytes
- * if rows of zero points are aligned to them. */
+/* As copy_aligned_zeros(), also if the step is partly beyond K, or if rows of the tile do not
+ * exist. Copies 4 bytes at a time if the rows of zero points are aligned to 4 bytes. */
 static __device__ __forceinline__ void copy_zeros(char *stage, const struct tgl_gemm_args *args,
                                                   const struct block_operands *o,
                                                   const struct copies *c)
@@ -246,7 +248,7 @@ static __device__ __forceinline__ void copy_zeros(char *stage, const struct tgl_
     }
 }
 
-/* Starts the copies of the next step, except that of weights by TMA. */
+/* Starts the copies of the next step. With TMA the caller starts the copy of the weights. */
 static __device__ __forceinline__ void copy_step(char *stage, const struct tgl_gemm_args *args,
                                                  const struct block_operands *o, struct copies *c)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The producer of gemm/dequant.cu: a warp that copies weights by TMA, the rest by cp.async, to the
- * ring of stages that the other warps multiply. These wait for the producer only,
- * not for each other.
+ * The producer of gemm/dequant.cu: a warp that copies weights by TMA, and everything else by
+ * cp.async, to the ring of stages that the other warps multiply. The other warps wait for the
+ * producer only, not for each other.
  */
 #ifndef TGL_DEQUANT_RING_H
 #define TGL_DEQUANT_RING_H
@@ -12,11 +12,13 @@
 #include "lib/stage_ring.h"
 #include "lib/tma.h"
 
-/* Steps whose copies by cp.async the producer does not wait for. The others may release a stage one
- * step late without delaying the announcement of the next. */
+/* The number of steps whose cp.async copies the producer leaves unfinished. It is STAGES - 2, not
+ * STAGES - 1: the other warps may then release a stage one step late without delaying the
+ * producer's arrival at `full` of the next stage. */
 #define UNFINISHED (STAGES - 2)
 
-/* Initialises the mbarriers. A stage is filled when the weights and the other copies have come. */
+/* Initialises the mbarriers. Two arrivals fill a stage: one for the weights, one for the other
+ * copies. */
 static __device__ __forceinline__ void make_barriers(struct ring *ring)
 {
     if (threadIdx.x == 0) make_ring(ring, 2, WARPS);
@@ -48,7 +50,7 @@ static __device__ __forceinline__ void load_weights(char *stage, const struct tg
     tma_load_3d(stage, map, x, first_row, batch_of_map(args), full);
 }
 
-/* Copies k from `from` to `to` of the block's operands. Called by all lanes of a warp. */
+/* Copies the k in [from, to) of the block's operands. Called by all lanes of a warp. */
 static __device__ __forceinline__ void dequant_produce(const struct tgl_gemm_args *args,
                                                        const struct tgl_tensor_map *map,
                                                        const struct block_operands *o,
@@ -76,8 +78,8 @@ static __device__ __forceinline__ void dequant_produce(const struct tgl_gemm_arg
         if (copier() == 0) mbarrier_arrive(&ring->full[filled.stage]);
         advance(&filled);
     }
-    /* Not earlier: what the next launch prefetches would take the room of this launch's weights in
-     * L2. */
+    /* Not earlier, because the weights that the next launch prefetches would take the room of this
+     * launch's weights in L2. */
     if (args->overlaps) let_later_launches_start();
 }
 

@@ -31,7 +31,7 @@
 #define WIDE 1 /* 1: rows of weights and of A begin at multiples of 16 bytes */
 #endif
 #ifndef WARPS
-#define WARPS 4 /* that multiply */
+#define WARPS 4 /* warps that multiply */
 #endif
 #ifndef DEPTHS
 #define DEPTHS 1 /* warps that share a step of the same rows of weights: 1 or 2 */
@@ -46,7 +46,7 @@
 #define MAPS 0 /* 1: the kernel has a tensor map of the weights */
 #endif
 #ifndef MIN_BLOCKS
-#define MIN_BLOCKS 1 /* that an SM shall hold at once */
+#define MIN_BLOCKS 1 /* minimum resident blocks of an SM, which limits the registers */
 #endif
 
 #if TYPE_A != TYPE_F16 && TYPE_A != TYPE_BF16
@@ -67,26 +67,26 @@
 #define COPIERS (TMA ? 32 : WARPS * 32) /* threads that copy */
 #define THREADS ((WARPS + MAPS) * 32)
 
-#define LINE      128                     /* bytes of a row of weights in a step: a TMA swizzle */
+#define LINE      128                     /* bytes of a row of weights in a step: TMA's swizzle */
 #define TILE      (WARPS / DEPTHS * ROWS) /* rows of weights of a block */
 #define STEP      (LINE * 8 / BITS)       /* K of a step */
-#define FRAGMENTS (ROWS / 16)             /* of a warp's weights: left operands of mma.sync */
+#define FRAGMENTS (ROWS / 16)             /* left operands of mma.sync: 16 rows of weights each */
 #define COLUMNS   (COUNT / 8)             /* right operands of mma.sync, 8 rows of A each */
 
 /* A unit is the part of a row that four lanes read at once, UNIT bytes each. All of its k have the
  * same group. */
 #define UNIT       (GROUP && GROUP * BITS / 32 < 16 ? GROUP * BITS / 32 : 16)
-#define UNITS      (LINE / (4 * UNIT) / DEPTHS) /* of a warp in a step */
+#define UNITS      (LINE / (4 * UNIT) / DEPTHS) /* units of each row that a warp reads in a step */
 #define LANE_PARTS (UNIT / BITS)                /* parts of 8 successive k of a lane in a unit */
 
-#define GROUPS      (GROUP ? STEP / GROUP : 1)              /* in a step */
-#define OWN_GROUPS  (GROUPS > DEPTHS ? GROUPS / DEPTHS : 1) /* of a warp, whole or parts */
+#define GROUPS      (GROUP ? STEP / GROUP : 1)              /* groups in a step */
+#define OWN_GROUPS  (GROUPS > DEPTHS ? GROUPS / DEPTHS : 1) /* a warp's groups, whole or parts */
 #define GROUP_UNITS (UNITS / OWN_GROUPS)
 
 /* A piece is 16 bytes. A stage of the ring has the pieces of the weights, [row][piece], and of A,
  * and, with groups, factors and zero points, [group][row]. */
-#define PIECES      (LINE / 16) /* of a row of weights in a step */
-#define PIECES_A    (STEP / 8)  /* of a row of A in a step */
+#define PIECES      (LINE / 16) /* pieces of a row of weights in a step */
+#define PIECES_A    (STEP / 8)  /* pieces of a row of A in a step */
 #define A_AT        (TILE * LINE)
 #define FACTORS_AT  (A_AT + COUNT * STEP * 2)
 #define ZEROS_AT    (FACTORS_AT + (GROUP && FACTORS ? GROUPS * TILE * 4 : 0))

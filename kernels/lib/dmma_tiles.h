@@ -173,12 +173,12 @@ static __device__ __forceinline__ void load_tile_b(unsigned char *to, struct dmm
  * banks together are 128 bytes wide, as a line. The 16 lanes thus have no conflicts if their
  * doubles are at 16 different positions in their lines.
  *
- * K-major: a line is a row or column. The four lanes of a g read chunks 2i and 2i + 1 of one line.
+ * K-major: a line is a row or column. Four lanes with the same g read chunks 2i and 2i + 1 of it.
  * The numbers of the lines of the four g differ in bits 1 and 2. The swizzle thus moves the two
  * chunks to a different pair of positions in each of these lines.
  *
- * MN-major: a line is a k. The four lanes of a t read chunks c and c ^ 4 of one line, both halves
- * of each. The numbers of the lines of the four t differ in bits 0 and 1. The swizzle thus moves
+ * MN-major: a line is a k. Four lanes with the same t read chunks c and c ^ 4 of it, both halves of
+ * each chunk. The numbers of the lines of the four t differ in bits 0 and 1. The swizzle thus moves
  * the two chunks to different positions in each of these lines.
  *
  * PAIRS: two neighbouring columns of a K-major B', or two k of an MN-major one, are one line. The

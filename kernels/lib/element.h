@@ -44,7 +44,7 @@
 #endif
 
 /* How many scale factors A, B and D have, as tgl_scaling numbers them. */
-#define SCALE_TENSOR   1 /* one */
+#define SCALE_TENSOR   1 /* one for the whole matrix */
 #define SCALE_LINE     2 /* one for each row of A, column of B or row of D */
 #define SCALE_BLOCK    3 /* of A, B: blocks of 128 lines and 128 of K (lib/block_scales.h) */
 #define SCALE_LINE_128 4 /* of A, B: one for each line and 128 of K */

@@ -9,7 +9,7 @@
  *
  * AMAX: the kernel also stores the largest magnitude of all results, before they are multiplied by
  * the factor of D. Each thread keeps the maximum of its results. At the end of the kernel,
- * epilogue_add_amax() joins the maxima of a warp with args->amax. Magnitudes are compared as
+ * epilogue_add_amax() raises *args->amax to the maximum of a warp. Magnitudes are compared as
  * integers: the bit patterns of nonnegative floats have the order of the floats, and those of NaNs
  * are larger than all others.
  */
@@ -138,7 +138,8 @@ epilogue_operands(const struct tgl_gemm_args *args, element_d *D, long long batc
 #define D_HAS_16_BITS     HAS_16_BITS(TYPE_D)
 #define D_HAS_8_BITS      HAS_8_BITS(TYPE_D)
 
-#define BYTES_OF_FOUR(type) (HAS_8_BITS(type) ? 4 : HAS_16_BITS(type) ? 8 : 16) /* F64: 2 x 16 */
+/* The alignment in bytes for accesses of four elements. For F64 these are two accesses. */
+#define BYTES_OF_FOUR(type) (HAS_8_BITS(type) ? 4 : HAS_16_BITS(type) ? 8 : 16)
 
 /* Whether the rows of C and D are aligned so that four neighbours are one access: F32 and F64 to 16
  * bytes, 16-bit types to 8, 8-bit types to 4. This is a macro because ptxas orders the main loop of
@@ -287,8 +288,7 @@ static __device__ __forceinline__ bool epilogue_only_scales(const struct tgl_gem
 }
 
 #if AMAX
-/* *args->amax := its maximum with `own` of all lanes of the warp, which call this function
- * together. */
+/* Raises *args->amax to the largest `own` of the warp's lanes. All lanes call it together. */
 static __device__ __forceinline__ void epilogue_add_amax(const struct tgl_gemm_args *args,
                                                          unsigned own)
 {

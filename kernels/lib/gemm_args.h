@@ -41,14 +41,15 @@ struct tgl_gemm_args {
     int tiles_whole; /* the first tiles_whole tiles are not split: one block computes each */
     int splits;      /* split-K: the number of blocks that compute each of the other tiles */
     int cluster;     /* blocks of a split tile that add their sums in one thread block cluster */
-    int k_chunk;     /* K per split, a multiple of BK. The first split (in gemm/mma.cu the last one)
-                        takes the rest of K */
+    int k_chunk;     /* K per split, a multiple of the K of a step. The last split (in gemm/simt.cu
+                        the first one) takes the rest of K */
     union tgl_scalar alpha, beta;
     const void *alpha_at, *beta_at; /* with DEVICE_SCALARS: addresses of alpha and beta; beta_at
                                        NULL: beta is 0 */
 
     union {
-        void *workspace; /* partial sums: batch * split tiles * (splits / cluster) * BM * BN */
+        void *workspace; /* partial sums: batch * split tiles * (splits / cluster) * BM * BN; for
+                            gemm/skinny.cu see lib/skinny_results.h */
         const void *left_tables; /* for gemm/accurate.cu: see lib/accurate_tiles.h */
         const void *groups;      /* with GROUPED: struct tgl_group_table of lib/group_table.h */
     };
@@ -77,7 +78,7 @@ struct tgl_gemm_args {
     long long stride_scale_a, stride_scale_b, stride_scale_d; /* with GROUPED, and for weights:
                                                                  factors from one matrix to the
                                                                  next */
-    const void *zero_b; /* for gemm/dequant.cu: zero points of weights, which lie as scale_b */
+    const void *zero_b; /* for gemm/dequant.cu: zero points of weights, with scale_b's strides */
 };
 
 #endif

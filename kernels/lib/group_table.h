@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The table of a grouped product (tgl_grouping of include/tegula/tegula.h). gemm/groups.cu makes it
- * from the sizes of the groups, which are in device memory, and the kernels of the product read it.
+ * from the sizes or ends of the groups in device memory, and the kernels of the product read it.
  * A row of the table is a span: a range of rows of D, or of K, that belongs to one group. All spans
  * are disjoint and lie within the matrices, whatever the sizes are. The host includes this file as
  * well.

@@ -13,7 +13,7 @@ void tgl_sim_wait_for_launches(void);
 #endif
 
 /* Returns when all earlier launches of the stream are complete and their stores visible. A kernel
- * must not access global memory before. */
+ * must not load from or store to global memory before. */
 static __device__ __forceinline__ void wait_for_earlier_launches(void)
 {
 #ifdef TGL_SIM

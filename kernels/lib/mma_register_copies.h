@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Copies 16-bit operands that are aligned to 2 bytes only into the tiles of lib/mma_tiles.h,
- * through registers. A thread reads the two aligned 16-byte words that contain 8 of its elements,
- * and shifts them when it stores them. If such a word lies partly outside of the matrix, the thread
- * reads single elements. A place is the destination of 8 elements (16 bytes) in a line of a tile
- * (lib/mma_tiles.h). The kernel defines PLACES_MAX, the maximum number of places of a thread.
+ * Copies 16-bit operands, if they are aligned to no more than 2 bytes, to the tiles of
+ * lib/mma_tiles.h through registers. A thread reads the two aligned 16-byte words that contain 8 of
+ * its elements, and shifts them when it stores them. If such a word lies partly outside of the
+ * matrix, the thread reads single elements. A place is the destination of 8 elements (16 bytes) in
+ * a line of a tile (lib/mma_tiles.h). The kernel defines PLACES_MAX, the maximum number of places
+ * of a thread.
  */
 #ifndef TGL_MMA_REGISTER_COPIES_H
 #define TGL_MMA_REGISTER_COPIES_H
@@ -18,10 +19,10 @@ struct loaded {
     unsigned is_stored;         /* bit i: place number i is in shared memory already */
 };
 
-/* A thread's places are in one column of a tile, LINES_APART lines from each other. LINES_APART is
- * a multiple of 8: all these places then have the same swizzle. Their elements begin at the same
- * byte of a 16-byte word of memory, because 8 lines of 2-byte elements are a multiple of 16 bytes
- * long. */
+/* All places of a thread have the same position in their lines, which are LINES_APART apart: they
+ * are one column of the tile. LINES_APART is a multiple of 8: all these places then have the same
+ * swizzle. Their elements begin at the same byte of a 16-byte word of memory, because 8 lines of
+ * 2-byte elements are a multiple of 16 bytes long. */
 #define LINES_APART(edge, k_major) (THREADS / PLACES_OF_LINE(edge, k_major, 1))
 #define IS_IN_COLUMNS(edge, k_major)                                                               \
     (THREADS % PLACES_OF_LINE(edge, k_major, 1) == 0 && LINES_APART(edge, k_major) % 8 == 0)

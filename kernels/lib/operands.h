@@ -64,7 +64,7 @@ static __device__ __forceinline__ value_t beta_of(const struct tgl_gemm_args *ar
 }
 
 /* Whether A and B may be read. With DEVICE_SCALARS they must not be read if alpha is 0 (a NaN is
- * not 0). Otherwise the answer is always true: the host has set k to 0 if alpha is 0. */
+ * not 0). Without it the answer is always true, because the host has set k to 0 if alpha is 0. */
 static __device__ __forceinline__ bool has_product(const struct tgl_gemm_args *args)
 {
 #if DEVICE_SCALARS

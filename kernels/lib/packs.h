@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A pack is 16 bytes of elements of A or B that a thread loads from global memory, where they are
- * read once. It takes one load, or several loads of VEC elements (a macro of the kernel) if the
- * operand is not aligned to 16 bytes. Elements are converted to the accumulation type only when
- * they are multiplied, because a conversion waits for the load.
+ * A pack is 16 bytes of elements of A or B that a thread loads from global memory, by streaming
+ * loads (__ldcs()), because the kernel reads each element only once. It takes one load, or several
+ * loads of VEC elements (a macro of the kernel) if the operand is not aligned to 16 bytes. Elements
+ * are converted to the accumulation type only when they are multiplied, because a conversion waits
+ * for the load.
  */
 #ifndef TGL_PACKS_H
 #define TGL_PACKS_H
@@ -35,8 +36,8 @@ typedef unsigned short chunk_t;
 #endif
 
 typedef struct pack {
-    chunk_t chunk[CHUNKS]; /* each load keeps its own registers: joining two loads would wait for
-                              them */
+    chunk_t chunk[CHUNKS]; /* each load has registers of its own, because code that joined two loads
+                              would wait for them */
 } pack_t;
 
 /* Whether all rows of a matrix begin at multiples of 16 bytes. */

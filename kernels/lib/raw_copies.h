@@ -4,9 +4,9 @@
  * row of the tile as it is in memory: a row or a column of the operand. cp.async copies 16 bytes at
  * once only between multiples of 16 bytes. Therefore the 16-byte words that contain a line are
  * copied whole, to a "raw" line in shared memory. The line keeps its distance from a multiple of 16
- * bytes, and lanes read their fragments element by element from where it lies. Raw lines take more
- * shared memory, and reads of single elements take longer: copies of 8 bytes, each to its place,
- * are faster. The kernel defines THREADS.
+ * bytes, and lanes read their fragments from it element by element. Raw lines take more shared
+ * memory, and reads of single elements take longer. If lines begin at multiples of 8 bytes, copies
+ * of 8 bytes into the tiles of lib/mma_tiles.h are therefore faster. The kernel defines THREADS.
  */
 #ifndef TGL_RAW_COPIES_H
 #define TGL_RAW_COPIES_H
@@ -134,8 +134,8 @@ raw_lane_source(unsigned skip, long long ld, int first, const int edge, const bo
     return source;
 }
 
-/* As mma_load_fragment(), from raw lines. k_left: K of the product from p = 0 on. What lies behind
- * the end of K becomes zero: it may be NaN. */
+/* As mma_load_fragment(), from raw lines. k_left: K of the product from p = 0 on. Elements behind
+ * the end of K become zero, because shared memory may contain NaNs there. */
 static __device__ __forceinline__ void raw_load_fragment(fragment_t *to, const char *raw,
                                                          const struct raw_lane_source *from,
                                                          const int e, const int p, int k_left,

@@ -24,9 +24,8 @@
 #define COPIES_MAX (A_COPIES > B_COPIES ? A_COPIES : B_COPIES)
 
 /* BY_LINES: whether each warp copies whole lines of an MN-major tile, if copies are narrower than
- * 16 bytes. A line is the row of the tile in shared memory that belongs to one k. RUN: the number
- * of a thread's copies in one line. They are constant distances apart, and share one address
- * register. */
+ * 16 bytes. A line (lib/simt_tiles.h) is here one k of the tile. RUN: the number of a thread's
+ * copies in one line. They are constant distances apart, and share one address register. */
 #define BY_LINES(edge, vec, order)                                                                 \
     (INSIDE && (order) == MN_MAJOR && (vec) < 4 && (edge) % (32 * (vec)) == 0 &&                   \
      BK % (SLICE_THREADS / 32) == 0)
@@ -115,8 +114,8 @@ static __device__ __forceinline__ unsigned pair_place(unsigned e)
     return e / 4 * 4 + e % 2 * 2 + e / 2 % 2;
 }
 
-/* Where it writes, before the swizzle: the first float in a row of the tile in shared memory, and
- * this row. */
+/* Where copy number i writes, before the swizzle: the first float in a row of the tile in shared
+ * memory, and the number of this row. */
 static __device__ __forceinline__ unsigned to_float(int i, const int edge, const int vec,
                                                     const int order)
 {

@@ -63,16 +63,16 @@ static __device__ __forceinline__ void simt_load_part(int i, float *a, float *b,
 
 /* op(B)[p][j], j counted from the thread's first column. b: its fragment of B. With PAIRS,
  * acc[i][j] takes the real part of an element of B in one step, and the imaginary part in the
- * other. Both are in the same register bank, because they are two floats apart (pair_place()):
+ * next. Both are in the same register bank, because they are two floats apart (pair_place()):
  * ptxas can then keep acc[i][j] in the other bank. */
 static __device__ __forceinline__ float simt_element_b(const float *b, const int p, const int j)
 {
     return PAIRS ? pair_element(b[pair_place(j / 2 * 2 + pair_part(p, j))], p, j) : b[j];
 }
 
-/* The schedule issues a copy (or load) before number `from` of the rows of FFMAs (or the FFMAs),
- * and then before every `every`-th. Returns the number of the copy or load to issue before number
- * `turn`; -1: none. */
+/* The schedule issues one copy before row number `from` of the FFMAs, and then one before every
+ * `every`-th row. Returns the number of the copy to issue before row number `turn`; -1: none. In
+ * the same way for loads, which are issued before single FFMAs. */
 static __device__ __forceinline__ int issue_at(int turn, const int from, const int every)
 {
     return turn >= from && (turn - from) % every == 0 ? (turn - from) / every : -1;
@@ -143,7 +143,7 @@ static __device__ __forceinline__ void simt_multiply_tiles(float (*acc)[TN], str
     copy_first_tile(&stages[0].A[0][0], &from_A, A_COPIES, BM, VEC_A, A_ORDER, own_depth);
     copy_first_tile(&stages[0].B[0][0], &from_B, B_COPIES, BN, VEC_B, B_ORDER, own_depth);
     async_commit();
-    /* Bytes of one k. */
+    /* Bytes in memory from one k to the next. */
     const long long a_line = A_ALONG_K ? 4 : lda * (4 / LINE_K(A_ORDER));
     const long long b_line = B_ALONG_K ? 4 : ldb * (4 / LINE_K(B_ORDER));
     /* Tile 0 has only the remainder of K: `depth`, 1 to STEP. After this correction each tile

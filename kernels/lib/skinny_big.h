@@ -2,8 +2,8 @@
  *
  * Loads the big operand of gemm/skinny.cu. Each warp loads its own elements one step of K ahead of
  * the arithmetic, also across the ends of tiles, and waits for no other warp. STRAIGHT: the loads
- * go straight into registers. Otherwise, for F32 that does not allow 16-byte loads, cp.async copies
- * the elements to a ring of STAGES steps in shared memory, which belongs to the warp.
+ * go straight into registers. Without STRAIGHT, for F32 that does not allow 16-byte loads, cp.async
+ * copies the elements to a ring of STAGES steps in shared memory, which belongs to the warp.
  */
 #ifndef TGL_SKINNY_BIG_H
 #define TGL_SKINNY_BIG_H

@@ -15,7 +15,7 @@
 
 /* ---- Sums of a block ------------------------------------------------------------------------- */
 
-/* If the big operand is MN-major: adjacent results of a lane. */
+/* The number of adjacent results of a lane, if the big operand is MN-major. */
 #define WIDTH (STRAIGHT ? VEC : 4)
 
 /* SUM_ROWS: rows of the small operand whose sums are added over the warps at a time. SUM_LINE: the

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The small operand of gemm/skinny.cu in shared memory: all of its K if K is at most DEPTH.
- * Otherwise DEPTH of K at a time are multiplied while the next DEPTH are copied. Elements of 16
+ * The small operand of gemm/skinny.cu in shared memory: all of its K if K is at most DEPTH. If K is
+ * larger, DEPTH of K at a time are multiplied while the next DEPTH are copied. Elements of 16
  * bits are copied unconverted to a second buffer. When all threads have multiplied the previous
  * elements, the copied ones are converted to F32 in the first buffer.
  */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Split-K without clusters, for gemm/simt.cu and gemm/mma.cu: adds the sums of the blocks that
- * compute one tile, in the workspace. The kernel defines BM, BN, SLICE_THREADS (the number of
- * threads that have sums) and SUMS (the number of sums of each of them). A split is the part of K
- * that one block sums.
+ * Split-K without clusters, for gemm/simt.cu, gemm/mma.cu and gemm/dequant.cu: adds the sums of the
+ * blocks that compute one tile, in the workspace. The kernel defines BM, BN, SLICE_THREADS (the
+ * number of threads that have sums) and SUMS (the number of sums of each of them). A split is the
+ * part of K that one block sums.
  */
 #ifndef TGL_SPLIT_K_H
 #define TGL_SPLIT_K_H

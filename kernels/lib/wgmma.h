@@ -7,8 +7,8 @@
  *
  *     WGMMA_TYPE           TYPE_F16, TYPE_BF16, TYPE_E4M3, TYPE_E5M2, TYPE_I8, or TYPE_F32, which
  *                          is read as TF32: without its low 13 bits
- *     WGMMA_RIGHT_TYPE     of the right tile, WGMMA_TYPE by default; TYPE_E4M3 and TYPE_E5M2 may
- *                          mix
+ *     WGMMA_RIGHT_TYPE     the type of the right tile, WGMMA_TYPE by default; TYPE_E4M3 may be
+ *                          combined with TYPE_E5M2
  *     WGMMA_N              16, 32, 48, 64, 80, 96, 112, 128, 144, 160, 192, 224 or 256
  *     WGMMA_LEFT_K_MAJOR   1: the left tile is K-major in shared memory; 0: M-major
  *     WGMMA_RIGHT_K_MAJOR  1: the right tile is K-major; 0: N-major. TF32 and 8-bit types: only 1
@@ -29,7 +29,7 @@
  *                                          // written to acc or left fragments
  *     for (int i = 0; i < 4; i++)          // BK of 128 bytes
  *         wgmma(acc, moved_tile(left, i * LEFT_STEP), moved_tile(right, i * RIGHT_STEP), 1);
- *     wgmma_commit();                      // these form a group
+ *     wgmma_commit();                      // the wgmmas above form a group
  *     WGMMA_WAIT(acc, 0);                  // now acc may be read, and the tiles overwritten
  *
  * All threads of the warpgroup execute these calls together. If threads have written a tile, they
@@ -173,7 +173,7 @@ void tgl_sim_wgmma_wait(int pending);
 #define WGMMA_SHAPE(n) "m64n" WGMMA_TEXT(n)
 
 /* WGMMA_REGISTERS: the names of acc's registers in the asm text. WGMMA_ACC: acc's operands.
- * WGMMA_NEXT: applies the macro `use` to the names of the six operands that follow them. */
+ * WGMMA_NEXT: applies the macro `use` to the names of the six operands that follow acc's. */
 #if WGMMA_N == 16
 #define WGMMA_REGISTERS R8()
 #define WGMMA_ACC       ACC8(0)
@@ -230,7 +230,8 @@ void tgl_sim_wgmma_wait(int pending);
 #error "WGMMA_N: 16, 32, 48, 64, 80, 96, 112, 128, 144, 160, 192, 224 or 256"
 #endif
 
-/* Among the six operands of WGMMA_NEXT: INPUTS_OF: left and right; SCALE_D_OF: scale_d. */
+/* These macros select from the six operands of WGMMA_NEXT. INPUTS_OF: the text for left and right,
+ * and the predicate p. SCALE_D_OF: the name of scale_d. */
 #if WGMMA_LEFT_IN_REGISTERS
 #define INPUTS_OF(a, b, c, d, e, f)  "{" a ", " b ", " c ", " d "}, " e ", p"
 #define SCALE_D_OF(a, b, c, d, e, f) f

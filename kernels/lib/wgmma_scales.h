@@ -58,7 +58,7 @@ struct factor_source {
     const float *from;  /* the first one */
     long long k_stride; /* from a block of K to the next one */
     int valid;          /* factors from `from` to the end of the matrix; may exceed the tile */
-    bool is_aligned;    /* begin at a multiple of 16 bytes in each block of K; valid % 4 is 0 */
+    bool is_aligned;    /* valid % 4 is 0, and `from` is 16-byte aligned in every block of K */
 };
 
 /* The source for the lines from `first` on, of which those before `end` exist, for block q of K. */
@@ -159,8 +159,8 @@ static __device__ __forceinline__ void load_factors(struct thread_factors *to,
 }
 
 /* Emits no instruction. Called after the wait for the wgmmas of a stage, it keeps the compiler from
- * using the factors earlier. Otherwise the kernel waits for their loads before it has issued all
- * wgmmas. */
+ * using the factors earlier. Without it the kernel would wait for their loads before it has issued
+ * all wgmmas. */
 static __device__ __forceinline__ void hold_factors(struct thread_factors *own)
 {
 #ifndef TGL_SIM

@@ -74,8 +74,9 @@ static __device__ __forceinline__ unsigned finished_pair(const struct tgl_gemm_a
     return to_d_pair(v[0], v[1]);
 }
 
-/* How many columns of results are computed before they are put into shared memory. With factors of
- * lines these are all columns of a span, so that the thread waits only once for its factors. */
+/* How many columns of results are computed before they are put into shared memory. With scale
+ * factors of rows or columns these are all columns of a span, so that the thread waits only once
+ * for its factors. */
 #define COLUMNS_AT_ONCE (HAS_LINE_SCALES ? SPAN : 16)
 
 /* Puts SPAN columns of a warp's sums into shared memory as results. left, right: the row of left

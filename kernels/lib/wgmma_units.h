@@ -196,9 +196,9 @@ static __device__ __forceinline__ int inside(int first, int length, int extent)
     return first < last ? first : last;
 }
 
-/* As find_unit(), but the tile lies within the matrices: it takes TMA 7 clocks to fill a line
- * outside of them with zeros, and 2 to copy one (H200, docs/notes/2026-11-26-gpu-kernels.md). Rows
- * and columns before the unit's own are computed again, but not stored. */
+/* As find_unit(), but the tile lies within the matrices: it takes TMA 7 clocks to fill 128 bytes
+ * outside of them with zeros, and 2 to copy 128 bytes (H200, docs/notes/2026-11-26-gpu-kernels.md).
+ * Rows and columns before the unit's own are computed again, but not stored. */
 static __device__ __forceinline__ struct unit find_unit_inside(const struct tgl_gemm_args *args,
                                                                int number, int depth)
 {

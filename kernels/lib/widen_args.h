@@ -8,8 +8,8 @@
 
 /* Weights of all matrices of a batch, or of one if all products share it: `lines` contiguous lines
  * of `length` elements. The factor of element (line, at) of matrix i, and its zero point, have the
- * index p / group * factor_ld + column * factor_step + i * factor_stride: p is the element's
- * position along k, and column the other one. */
+ * index p / group * factor_ld + column * factor_step + i * factor_stride, where p is the element's
+ * k, and column is its index along the other dimension. */
 struct tgl_widen_args {
     const void *from;
     const float *factors;

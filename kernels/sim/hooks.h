@@ -7,8 +7,8 @@
 #ifndef TGL_SIM_HOOKS_H
 #define TGL_SIM_HOOKS_H
 
-/* The loops that a thread is in and their iteration numbers, derived from its steps from one basic
- * block to the next. Accesses of the lanes of a warp in the same iteration are counted together. */
+/* The loops that a thread is in and their iteration numbers, derived from the sequence of basic
+ * blocks that it runs. Accesses of the lanes of a warp in one iteration are counted together. */
 enum { TGL_SIM_LOOPS = 12 }; /* maximum nesting depth that is recorded */
 
 typedef struct tgl_sim_loop {
@@ -34,8 +34,7 @@ static inline unsigned long long tgl_sim_place_in_loops(const tgl_sim_loops *loo
  * host fills in this struct before a launch. `machine` is the host's state, and is passed to each
  * function. `pc` is the return address of the call, from which the host finds the source file and
  * line. Other CUDA threads may run before a call returns. The call does not return if the kernel
- * has made an
- * error. */
+ * has made an error. */
 typedef struct tgl_sim_hooks {
     struct tgl_machine *machine;
     void (*access)(struct tgl_machine *machine, const void *address, unsigned bytes, int is_write,

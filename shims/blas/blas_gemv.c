@@ -181,7 +181,7 @@ static __attribute__((noinline)) blas_server multiply_any(const blas_gemv *v, in
 }
 
 /* Computes a GEMV. Most calls take the inlined path of real types, in which the compiler need not
- * store the members of *v to memory. This saves a tenth of the time at 2 x 2. */
+ * store the members of *v to memory. This saves a tenth of the time of a 2 x 2 matrix. */
 static inline blas_server multiply(const blas_gemv *v)
 {
     /* As in the reference BLAS, y stays unchanged if A is empty, even if y is not empty and beta is

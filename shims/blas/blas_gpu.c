@@ -103,8 +103,8 @@ static void open_gpu(void)
             reason);
 }
 
-/* Whether a failure concerns only this product. For the next product there may be enough memory, or
- * its matrices may be aligned. */
+/* Whether a failure concerns only this product: for another product there may be enough memory, its
+ * matrices may be aligned, or its sizes may be supported. */
 static bool may_serve_others(tgl_status status)
 {
     return status == TGL_NO_MEMORY || status == TGL_BAD_A || status == TGL_BAD_B ||

@@ -33,7 +33,7 @@ int tegula_blas_get_num_threads(void);
     }                                                                                              \
     int prefix##openblas_get_parallel##suffix(void)                                                \
     {                                                                                              \
-        return 1; /* OPENBLAS_THREAD: the library has its own threads, not those of OpenMP */      \
+        return 1; /* OpenBLAS's OPENBLAS_THREAD: threads of the library, not of OpenMP */          \
     }
 
 NAMES(, )

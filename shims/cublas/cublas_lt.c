@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cublasLtMatmul(). Its descriptors are opaque: cuBLASLt returns an attribute per call. If an
+ * cublasLtMatmul(). Its descriptors are opaque: cuBLASLt returns one attribute per call. If an
  * attribute that this file does not know has another value than in a new descriptor, cuBLASLt
- * computes the product. Attributes have small numbers: this file compares all numbers below 64,
- * also those that only later versions of cuBLASLt use.
+ * computes the product. Attributes have small numbers: this file compares all attributes with
+ * numbers below 64, also those that only later versions of cuBLASLt have.
  */
 #include "cublas_shim.h"
 
@@ -26,7 +26,7 @@ typedef struct unknown_attributes {
 } unknown_attributes;
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static bool is_known; /* the members below are set */
+static bool is_known; /* the two lists below are complete */
 static unknown_attributes of_desc, of_layout;
 
 /* A function that gets an attribute of a descriptor: of a product, or of a matrix layout. */
@@ -85,7 +85,7 @@ static bool has_defaults(get_attribute *get, void *object, uint64_t skipped,
 
 #define BIT(attribute) (UINT64_C(1) << (attribute))
 
-/* The attributes that only products of FP8 may set. For others they are unknown attributes. */
+/* The attributes that only products of FP8 may set. For other products they count as unknown. */
 #define OF_F8                                                                                      \
     (BIT(CUBLASLT_MATMUL_DESC_AMAX_D_POINTER) | BIT(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER) |        \
      BIT(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER) | BIT(CUBLASLT_MATMUL_DESC_D_SCALE_POINTER) |       \
@@ -200,8 +200,8 @@ static const struct {
     {CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F, TGL_SCALING_BLOCK},
 };
 
-/* Reads the factors of A or B. pointer, mode_at: the numbers of their attributes. A cuBLASLt that
- * has no such modes has one factor for a matrix. */
+/* Reads the factors of A or B. pointer, mode_at: the numbers of the attributes for their address
+ * and their mode. A cuBLASLt before CUDA 12.8 has no modes, and one factor for a matrix. */
 static bool read_scale(cublas_product *p, cublasLtMatmulDesc_t desc, int pointer, int mode_at,
                        const void **scale, tgl_scaling *scaling)
 {
@@ -216,7 +216,7 @@ static bool read_scale(cublas_product *p, cublasLtMatmulDesc_t desc, int pointer
     return *scaling != TGL_SCALING_NONE || cublas_refuse(p, "scales of mode %d", mode);
 }
 
-/* What only products of FP8 have. */
+/* Reads the attributes that only products of FP8 have. */
 static bool read_f8(cublas_product *p, cublasLtMatmulDesc_t desc)
 {
     int8_t is_fast;

@@ -357,7 +357,8 @@ static bool cublas_has_scales(const cublas_product *p)
  *   - in FP8 and I8, unless both operands are K-major;
  *   - in nearly all cases in which a column does not begin at a multiple of 16 bytes.
  * In all other cases Tegula takes about as long as cuBLAS (F16 and BF16: within 5 % in most cases,
- * 25 % at worst). */
+ * 25 % at worst). Products with scales that cuBLASLt does not have are not left to cuBLAS either.
+ */
 static bool is_faster_by_cublas(const cublas_product *p, const tgl_problem *problem)
 {
     const double work = (double)p->m * (double)p->n * (double)p->k * (double)p->batch;

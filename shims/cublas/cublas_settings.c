@@ -34,7 +34,7 @@ static bool is_set(const char *name)
     return value != NULL && strcmp(value, "") != 0 && strcmp(value, "0") != 0;
 }
 
-/* MiB. The default suffices for an FP32 product of 8192 cubed whose A and B are split into
+/* In MiB. The default suffices for an FP32 product of 8192 cubed whose A and B are split into
  * 16-bit words, which take 512 MiB (docs/accuracy.md). */
 enum { OWN_WORKSPACE_MIB = 1024, OWN_WORKSPACE_MIB_MAX = 1 << 20 };
 
@@ -156,12 +156,12 @@ static const char *scaling_name(tgl_scaling scaling)
     case TGL_SCALING_BLOCK:
         return "128x128";
     case TGL_SCALING_GROUP:
-        break; /* of weights, which cuBLAS does not have */
+        break; /* factors of weights, which cuBLAS does not have */
     }
     return "?";
 }
 
-/* What a plan depends on beside sizes and types. */
+/* The parts of the trace line that a plan depends on, beside sizes and types. */
 static const char *details(const cublas_product *p, char text[200])
 {
     char stride[96] = "", scales[40] = "";

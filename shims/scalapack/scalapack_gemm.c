@@ -5,7 +5,8 @@
  * ScaLAPACK that follows in the search order; it reports the illegal arguments. All ranks of a grid
  * make the same choice, because tgl_dist_plan_create() returns the same status on all of them. A
  * failure in the middle of a product ends the program, as errors of BLACS do. With
- * TEGULA_SCALAPACK_TRACE=1, rank 0 prints a line for each call.
+ * TEGULA_SCALAPACK_TRACE=1, rank 0 of the grid prints a line for each call; all ranks print it if
+ * the call goes to the next ScaLAPACK before the grid is known.
  */
 #include "scalapack_grid.h"
 
