@@ -43,10 +43,11 @@ extern "C" {
 /* ---- Layouts --------------------------------------------------------------------------------- */
 
 /* How a matrix is distributed: two-dimensional block-cyclic, as in ScaLAPACK. The rows are divided
- * into blocks, and block i is in row (source_row + i) mod grid_rows of the grid of ranks; columns
- * likewise. A rank stores the elements of its blocks as one matrix without gaps between the blocks,
- * in the order (row-major or column-major) of the problem. One-dimensional shards are a grid of one
- * column or one row with one block for each rank. Ranks outside the grid have no element. */
+ * into blocks, and block i is in row (source_row + i) mod grid_rows of the grid of ranks. The
+ * columns are divided in the same way. A rank stores the elements of its blocks as one matrix
+ * without gaps between the blocks, in the order (row-major or column-major) of the problem.
+ * One-dimensional shards are a grid of one column or one row with one block for each rank. Ranks
+ * outside the grid have no element. */
 typedef struct tgl_dist_layout {
     size_t size;                       /* sizeof(tgl_dist_layout) */
     int64_t rows, columns;             /* of the whole matrix */
@@ -107,7 +108,7 @@ typedef enum tgl_dist_collective {
 } tgl_dist_collective;
 
 /* A transport moves data between ranks. It is a table of functions, which a library for MPI or NCCL
- * fills. Its operations exist in MPI and in NCCL: all-gather, groups of sends and receives, and
+ * fills in. Its operations exist in MPI and in NCCL: all-gather, groups of sends and receives, and
  * copies in the memory of a device. Each returns TGL_OK, TGL_COMMUNICATION (a rank does not answer
  * within the timeout, or a link failed), TGL_NO_MEMORY or TGL_DRIVER. After a failure of begin() or
  * wait() the library calls only close(), and neither uses nor frees the buffers of groups that have
@@ -122,7 +123,8 @@ typedef struct tgl_dist_transport {
     const char *name; /* "mpi", "nccl" */
     int rank, ranks;
     void *state;  /* passed to each function */
-    void *stream; /* of the products and copies; NULL: host memory, or the default stream */
+    void *stream; /* the stream of the products and copies; NULL: host memory, or the default
+                     stream */
 
     /* Collective all-gather in host memory: all[r*bytes] := `mine` of rank r, `bytes` bytes each.
      * Returns when it is complete. Neither buffer is used after the return, not even after a
@@ -178,25 +180,26 @@ typedef struct tgl_dist_transport {
 /* The ranks of a program, or some of them, with a device for each. */
 typedef struct tgl_dist tgl_dist;
 
-/* The machine that plans are made for. 0: the default of the transport. */
+/* The machine for which plans are made. A member that is 0 has the default of the transport. */
 typedef struct tgl_dist_machine {
     size_t size;                /* sizeof(tgl_dist_machine) */
     double flops_per_s;         /* arithmetic rate of a rank's device in F64 */
-    double f32_rate;            /* rate of F32 relative to F64; 0: 2 */
-    double half_rate;           /* rate of 16-bit types and I8 relative to F64; 0: 4 */
-    double operand_bytes_per_s; /* rate at which a product reads and writes its matrices; 0: no
-                                   limit */
+    double f32_rate;            /* rate of F32 relative to F64; the default of CPUs is 2 */
+    double half_rate;           /* rate of 16-bit types and I8 relative to F64; the default of CPUs
+                                   is 4 */
+    double operand_bytes_per_s; /* rate at which a product reads and writes its matrices; the
+                                   default of CPUs is no limit */
     double product_s;           /* fixed time of each product, in addition */
     int moves_alone;            /* 1: data moves while products run, and does not slow them down */
     double bytes_per_s;         /* rate at which a rank receives while it sends at the same rate */
     double latency_s;           /* fixed time of a message */
     double memory_per_s;        /* rate of a copy in a rank's memory, in bytes/s */
-    double collective_s;        /* fixed time of a collective operation; 0: the default, 15 us for
-                                   NCCL. A transport without such operations, and
-                                   tgl_dist_explain() by default, plan none */
+    double collective_s;        /* fixed time of a collective operation; the default of NCCL is 15
+                                   us. A transport without such operations, and tgl_dist_explain()
+                                   by default, plan none */
 } tgl_dist_machine;
 
-/* Makes *dist of a transport, whose table is copied, and a device. The library takes over the
+/* Makes *dist from a transport, whose table is copied, and a device. The library takes over the
  * transport: tgl_dist_close() closes it, and after a failure this function does. The device stays
  * the caller's and must be closed after *dist. Libraries of transports call this function; programs
  * call tgl_dist_open_mpi() of tegula/mpi.h or tgl_dist_open_nccl() of tegula/nccl.h. Collective.

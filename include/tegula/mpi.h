@@ -24,7 +24,7 @@ typedef struct tgl_mpi_options {
 /* *dist := a communicator of the ranks of `comm`, which is duplicated. dev: a cpu device, which
  * stays the caller's. options may be NULL. The program must have initialised MPI, and only one
  * thread at a time may call MPI. Collective. Returns TGL_OK; TGL_BAD_ARGUMENT (MPI is not
- * initialised, or not a cpu device); TGL_NO_MEMORY; TGL_COMMUNICATION. */
+ * initialised, or dev is not a cpu device); TGL_NO_MEMORY; TGL_COMMUNICATION. */
 TGL_API tgl_status tgl_dist_open_mpi(MPI_Comm comm, tgl_device *dev, const tgl_mpi_options *options,
                                      tgl_dist **dist);
 

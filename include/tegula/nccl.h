@@ -39,10 +39,10 @@ typedef struct tgl_nccl_options {
     void *comm;              /* a caller's ncclComm_t, which is not closed, but is aborted after a
                                 TGL_COMMUNICATION and never used again; NULL: a communicator is made
                                 from `id` */
-    const unsigned char *id; /* of tgl_dist_nccl_id() on one rank */
-    int rank, ranks;         /* used with an id */
-    void *stream;            /* of the products, a CUstream of the device's primary context;
-                                NULL: the default stream */
+    const unsigned char *id; /* result of tgl_dist_nccl_id() on one rank, the same for all ranks */
+    int rank, ranks;         /* this rank and the number of ranks, used with `id` */
+    void *stream;            /* the stream of the products, a CUstream of the device's primary
+                                context; NULL: the default stream */
     double timeout_s;        /* how long a rank waits for another one, and for its own work; 0: 300
                                 seconds */
     tgl_nccl_engine engine;

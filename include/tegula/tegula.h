@@ -75,7 +75,7 @@ extern "C" {
 /* The values are pinned: they do not change between versions, and new ones are added at the end. */
 typedef enum tgl_status {
     TGL_OK = 0,
-    TGL_BAD_ARGUMENT = 1,    /* a pointer that must not be NULL, or a struct of a wrong size */
+    TGL_BAD_ARGUMENT = 1,    /* an argument is NULL or out of range, or a struct has a wrong size */
     TGL_BAD_ORDER = 2,       /* neither TGL_ROW_MAJOR nor TGL_COL_MAJOR */
     TGL_BAD_TRANS_A = 3,     /* not one of tgl_transpose */
     TGL_BAD_TRANS_B = 4,     /* not one of tgl_transpose */
@@ -109,11 +109,13 @@ typedef enum tgl_status {
                                 cuda: returned by tgl_gemm_host() only */
     TGL_UNKNOWN_KERNEL = 30, /* tgl_plan_options.kernel is not a kernel of this device */
     TGL_BAD_SETTING = 31,    /* an environment variable has an invalid value */
-    TGL_BAD_BATCHING = 32,   /* a value outside tgl_batching, or a call for its other value */
+    TGL_BAD_BATCHING = 32,   /* a value outside tgl_batching, or not the value that the called
+                                function takes */
     TGL_BAD_ALIGNMENT = 33,  /* an alignment that is neither 0 nor a power of two */
     TGL_BAD_EPILOGUE = 34,   /* an invalid member of tgl_epilogue */
     TGL_BAD_BIAS = 35,       /* the bias is NULL or not aligned, or the epilogue has no bias */
-    TGL_BAD_RESIDUAL = 36,   /* the same for the residual */
+    TGL_BAD_RESIDUAL = 36,   /* the residual is NULL or not aligned, or the epilogue has no
+                                residual */
     TGL_BAD_LDD = 37,        /* less than a row (row-major) or column (column-major) of D */
     TGL_BAD_STRIDE_D = 38,   /* negative, or so small that two D of the batch would overlap */
     TGL_BAD_D = 39,          /* D is NULL or not aligned, or the problem has no D */
@@ -222,7 +224,7 @@ TGL_API tgl_status tgl_set_threads(tgl_device *dev, int threads);
  * takes a fraction of a second and needs the device to be idle otherwise. */
 typedef enum tgl_ceiling {
     TGL_CEILING_FMA_F32 = 0, /* FLOP/s of a loop of independent FP32 fused multiply-adds */
-    TGL_CEILING_FMA_F64 = 1, /* the same in FP64 */
+    TGL_CEILING_FMA_F64 = 1, /* FLOP/s of a loop of independent FP64 fused multiply-adds */
     TGL_CEILING_COPY = 2,    /* bytes/s, read plus written, of a large copy in device memory */
 } tgl_ceiling;
 
@@ -271,16 +273,16 @@ TGL_API tgl_status tgl_device_trim(tgl_device *dev);
  * Other combinations give TGL_BAD_TYPE. This version has kernels for the first three rows and
  * the last three on all devices. On cuda before compute capability 8.0, F64, C128, F16 and BF16 are
  * supported only with few rows or columns or small matrices. cpu, sim, and cuda from compute
- * capability 8.0 on have kernels for I8 and F8. With scales, products of I8 have no C or D of I32:
- * these give TGL_UNSUPPORTED.
+ * capability 8.0 on have kernels for I8 and F8. With scales, products of I8 cannot have a C or D of
+ * I32 (TGL_UNSUPPORTED).
  *
  * Results in I32 are exact modulo 2^32: sums wrap around, and so does the arithmetic with alpha,
  * beta and the epilogue. alpha and beta must be integers of 32 bits. With scales the sums wrap too,
  * and everything after them is computed in F32, the type of alpha and beta then.
  *
  * F8_E4M3 has no infinity; its largest value is 448. F8_E5M2 is the upper half of an F16. (AMD's
- * "fnuz" forms are other types.) Results of 8 bits saturate: what exceeds the largest finite value,
- * Inf too, becomes that value. A NaN stays NaN; in I8 it becomes 0.
+ * "fnuz" forms are other types.) Results of 8 bits saturate: a result beyond the largest finite
+ * value, also Inf, becomes that value. A NaN stays NaN; in I8 it becomes 0.
  *
  * A complex element is two real numbers, the real part first, as in C, Fortran and NumPy. It is
  * aligned as one of them: C64 to 4 bytes, C128 to 8. A product of complex elements is computed from
@@ -335,9 +337,10 @@ typedef enum tgl_compute {
     TGL_COMPUTE_ACCURATE = 2, /* any arithmetic within the error bound of sums in the accumulation
                                  type; an F32 value may be split into several 16-bit values */
     TGL_COMPUTE_TF32 = 3,     /* F32 inputs may be rounded to TF32 (10 bits of mantissa) */
-    TGL_COMPUTE_FAST = 4,     /* products of F8 may be accumulated in the reduced precision of the
-                                 tensor cores, 13 bits of fraction, over all of k; in the other
-                                 modes over at most 128 of k, and these sums are added in F32 */
+    TGL_COMPUTE_FAST = 4,     /* products of F8 may be accumulated over all of k in the reduced
+                                 precision of the tensor cores, 13 bits of fraction. The other modes
+                                 use this precision only for sums over at most 128 of k, which they
+                                 add in F32 */
 } tgl_compute;
 
 /* The values are those of CBLAS and its extensions, so that its enums may be cast to these. Real
@@ -383,8 +386,9 @@ typedef enum tgl_scalars {
  *     TGL_SCALING_BLOCK       fa[row, q] = scale_a[(row / 128)*ld_scale_a + q]
  *                             fb[q, column] = scale_b[(column / 128)*ld_scale_b + q]
  * That is the memory order of torch._scaled_mm and of cuBLASLt's modes VEC128_32F and
- * BLK128x128_32F, whose ld_scale of blocks is the number of blocks of k, rounded up to a multiple
- * of 4. The product of two factors is rounded to F32, and so are the scaled sums as they are added.
+ * BLK128x128_32F. In BLK128x128_32F, ld_scale is the number of blocks of k, rounded up to a
+ * multiple of 4. The product of two factors is rounded to F32, and so are the scaled sums as they
+ * are added.
  *
  * Weights (tgl_type) have factors of TGL_SCALING_TENSOR, _LINE or _GROUP, or none, and A and D have
  * none. TGL_SCALING_GROUP has a factor for each column of op(B) and each group of scale_group
@@ -417,8 +421,8 @@ typedef enum tgl_scaling {
  *                       has n elements for each group, stride_bias apart.
  *   TGL_GROUPED_MASKED  A batch of which only the first size(i) rows of product i are computed. The
  *                       other rows of D[i] keep their elements. m: the rows of each A[i] and D[i].
- *   TGL_GROUPED_DEPTH   op(A) (m x k) and op(B) (k x n) have the columns and rows of all groups one
- *                       behind the other, and each group a D of its own:
+ *   TGL_GROUPED_DEPTH   op(A) (m x k) has the columns of all groups one behind the other, and op(B)
+ *                       (k x n) has their rows. Each group has a D of its own:
  *                           D[i] := alpha * op(A)[:, part i] * op(B)[part i, :] + beta * C[i]
  *                       k: of all groups together. A group of size 0 gives beta*C[i], or 0.
  *                       stride_a and stride_b are 0.
@@ -481,7 +485,7 @@ typedef struct tgl_problem {
      * A[i] and B[i]. Kernels use loads of up to 16 bytes if it allows them. 0: the element size. */
     int64_t alignment;
     tgl_scaling scaling_a, scaling_b, scaling_d;
-    tgl_type type_scale;            /* of all scale factors; 0: TGL_F32 */
+    tgl_type type_scale;            /* the type of all scale factors; 0: TGL_F32 */
     tgl_grouping grouping;          /* not with TGL_POINTERS */
     tgl_group_form group_form;      /* of a problem with a grouping; else 0 */
     int64_t ld_scale_a, ld_scale_b; /* factors from one block of k (TGL_SCALING_LINE_128, _GROUP) or
@@ -502,7 +506,7 @@ TGL_API tgl_status tgl_problem_init(tgl_problem *problem, size_t size, tgl_type 
                                     int64_t n, int64_t k);
 
 /* Returns TGL_OK, or the status of the first error in the problem, which tgl_last_error()
- * describes. Members are checked roughly in the order of the struct. */
+ * describes. Members are checked in about the order of the struct. */
 TGL_API tgl_status tgl_problem_check(const tgl_problem *problem);
 
 /* ---- Products -------------------------------------------------------------------------------- */
@@ -659,10 +663,10 @@ typedef struct tgl_plan tgl_plan;
 /* How the kernel of a plan is chosen. docs/plans.md has the details. */
 typedef enum tgl_effort {
     TGL_EFFORT_DEFAULT = 0,  /* what the environment variable TEGULA_EFFORT says, else ESTIMATE */
-    TGL_EFFORT_ESTIMATE = 1, /* what was measured before, in this process or an earlier one (the
-                                wisdom), else what is predicted to be fastest */
-    TGL_EFFORT_MEASURE = 2,  /* cuda, cpu: candidates are measured, unless they were before, and
-                                the results remembered. sim: as ESTIMATE */
+    TGL_EFFORT_ESTIMATE = 1, /* by times that this process or an earlier one has measured (the
+                                wisdom), else by predicted times */
+    TGL_EFFORT_MEASURE = 2,  /* cuda, cpu: candidates are measured, unless they were measured
+                                before, and the times are stored. sim: as ESTIMATE */
 } tgl_effort;
 
 typedef struct tgl_plan_options {
@@ -680,8 +684,9 @@ typedef struct tgl_plan_options {
      * the free memory (cpu: 256 MiB), which is freed again. It changes neither the arithmetic nor
      * the compute mode; another kernel may round differently. MEASURE measures nothing, and behaves
      * as ESTIMATE, if `kernel` is not NULL, for TGL_POINTERS, for grouped products and those with
-     * scale factors, while the stream of tgl_gemm() or the default stream is being captured, if
-     * there is no memory for the matrices, and if the file of the wisdom is read-only. */
+     * scale factors or weights, while the stream of tgl_gemm() or the default stream is being
+     * captured, if there is no memory for the matrices, and if the file of the wisdom is
+     * read-only. */
     tgl_effort effort;
     /* MEASURE: the maximum time in seconds that candidates run on the device, exceeded by at most
      * one run (cpu: three); 0: what TEGULA_EFFORT says, else 0.2. tgl_plan_create() takes longer.
@@ -757,7 +762,8 @@ TGL_API tgl_status tgl_plan_run_operands(const tgl_plan *plan, const tgl_operand
  * as 0; an end before that of an earlier group makes the group empty; what exceeds m (DEPTH: k) is
  * left out. cpu returns TGL_BAD_GROUPS for such sizes and computes nothing.
  * Products of F32 are computed in IEEE arithmetic, or in TF32 if the compute mode permits it.
- * Types: on cuda and sim all real types that have kernels on the device, without scales.
+ * Types: on cuda and sim all real types that have kernels on the device, but no weights. Groups of
+ * rows may have scale factors (tgl_scaling, tgl_grouping).
  *
  * tgl_grouped_gemm(): the one-shot call, as tgl_gemm() with the groups. groups: as in tgl_operands.
  * Returns what tgl_gemm() returns, or TGL_BAD_GROUPS. */
@@ -773,14 +779,14 @@ TGL_API tgl_status tgl_grouped_gemm(tgl_device *dev, const tgl_problem *problem,
  *
  * cuda, sim: one launch computes up to 52 products that agree in types, compute mode, transposes
  * (of a column-major product: those of the transposed product), and alignment: whether the
- * addresses, line lengths and leading dimensions of A and B are all multiples of 16 bytes. Each
- * product has its own sizes, leading dimensions, alpha and beta. A product shares a launch only if
- * its types are real, D is C, k is at most 4096, the leading dimensions are at most 2^20, C has at
- * most 16384 elements for each SM, and it has no batch, epilogue, device scalars, scales, groups,
- * prepared operands or workspace. All other products, and on cpu all of them, have
- * launches of their own. A product may be computed by another kernel than tgl_gemm() would choose,
- * and by another one in another list, so that its rounding may differ; the same list always has the
- * same results.
+ * addresses, row lengths (as stored) and leading dimensions of A and B are all multiples of 16
+ * bytes. Each product has its own sizes, leading dimensions, alpha and beta. A product shares a
+ * launch only if its types are real, D is C, k is at most 4096, the leading dimensions are at most
+ * 2^20, C has at most 16384 elements for each SM, and it has no batch, epilogue, device scalars,
+ * scales, weights, groups, prepared operands or workspace. All other products, and on cpu all of
+ * them, have launches of their own. A product may be computed by another kernel than tgl_gemm()
+ * would choose, and by another one in another list, so that its rounding may differ; the same list
+ * always has the same results.
  *
  * count 0: nothing happens. Returns TGL_OK; TGL_BAD_ARGUMENT; the status of the first product that
  * fails. Products with launches of their own may have run then, because prepared operands,
@@ -804,10 +810,11 @@ TGL_API tgl_status tgl_grouped_list(tgl_device *dev, int64_t count, const tgl_pr
  * The product is complete when the call returns. The call waits for no stream. D must not overlap
  * another operand.
  *
- * cuda: takes at most three quarters of the free GPU memory, but never less than four tiles of A or
- * B and two of D need (in F64 at most 192 MiB, plus the workspace of a kernel). Takes at most 80
- * MiB of pinned host memory. The device keeps the pinned memory, and GPU memory up to an eighth of
- * the GPU's, for the next call. Calls of several threads run one after another.
+ * cuda: takes at most three quarters of the free GPU memory, but at least the memory of four tiles
+ * of A or B and two tiles of D (in F64 at most 192 MiB, in C128 384 MiB, plus the workspace of a
+ * kernel). Takes at most 80 MiB of pinned host memory, in C128 144 MiB. The device keeps the pinned
+ * memory, and GPU memory up to an eighth of the GPU's, for the next call. Calls of several threads
+ * run one after another.
  *
  * If the GPU fails after a part of D was written, the CPU computes the rest. The next call returns
  * TGL_DEVICE_LOST if the device is lost.
@@ -893,7 +900,7 @@ TGL_API tgl_status tgl_chip_explain(const char *chip, const tgl_problem *problem
 typedef struct tgl_counters {
     size_t size;          /* sizeof(tgl_counters), set by the caller; members that the library does
                              not know are left unchanged */
-    int64_t blocks;       /* of all launches */
+    int64_t blocks;       /* number of blocks of all launches */
     int64_t threads;      /* per block of the plan's main kernel */
     int64_t shared_bytes; /* per block of the plan's main kernel */
     int64_t barriers;     /* executions of __syncthreads(), one per block */
@@ -977,13 +984,13 @@ typedef struct tgl_warm_report {
     const char *message; /* after a failure: the compiler's log or a sentence */
     double seconds;
     int from_cache;     /* 1: it was found in the disk cache */
-    int is_clean;       /* 1: no register spills and no arrays in local memory, or no more of both
-                           than is expected of this kernel, and no serialised wgmma instructions */
+    int is_clean;       /* 1: no serialised wgmma instructions, and no register spills or arrays in
+                           local memory beyond those that are expected of this kernel */
     int registers;      /* per thread */
     int shared_bytes;   /* per block, static */
     int local_bytes;    /* per thread */
     int spill_bytes;    /* spill stores plus spill loads */
-    const char *symbol; /* of the kernel in the image */
+    const char *symbol; /* the kernel's name in the image */
     const void *image;  /* the cubin or PTX that the driver would load; NULL after a failure */
     size_t image_size;
 } tgl_warm_report;
@@ -991,7 +998,7 @@ typedef struct tgl_warm_report {
 typedef struct tgl_warm_options {
     size_t size;        /* sizeof(tgl_warm_options) */
     const char *archs;  /* "sm_80,sm_90a"; "newest" or "all": what NVRTC supports; NULL: all */
-    const char *kernel; /* only this kernel, or those of this family; NULL: all */
+    const char *kernel; /* compile only this kernel, or the kernels of this family; NULL: all */
     void (*report)(const tgl_warm_report *report, void *user); /* called per kernel; may be NULL */
     void *user;                                                /* passed to report */
     tgl_type type; /* of A, B, C and D; 0: for an archive all types; else F32, or BF16 or F64 for a

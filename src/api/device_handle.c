@@ -64,8 +64,8 @@ static tgl_status open_backend(tgl_device *dev, const tgl_backend *backend, int 
     return backend->open(dev, index, options);
 }
 
-/* Opens the first backend that has a device. A backend without a device is skipped, and the
- * thread's error message does not change. Any other failure is returned. */
+/* Opens the first backend that has a device. Skips backends that find no device, without a change
+ * of the thread's error message. Returns any other failure. */
 static tgl_status open_first(tgl_device *dev, const tgl_device_options *options)
 {
     char *before = strdup(tgl_error());

@@ -24,18 +24,19 @@ bool tgl_effort_measures(tgl_device *dev, const tgl_shape *shape, const tgl_plan
 
 /* Locks dev->measuring, which a thread holds while it measures a product. Waits for at most
  * `seconds` + 1, and at most about a minute (INFINITY). False: another thread holds the lock for
- * longer. That thread measures for so long, or a signal handler has left its measurement by
- * longjmp(), or it exists only in the parent of a fork(). If the calling thread itself has left a
+ * longer. That thread still measures, or a signal handler has left its measurement by longjmp(), or
+ * the thread exists only in the parent of a fork(). If the calling thread itself has left a
  * measurement, it still holds the lock, and the result is true. */
 bool tgl_effort_lock(tgl_device *dev, double seconds);
 
-/* Sets the samples, the seconds and the spread of a line from `count` samples in seconds, at least
- * one; sorts them. The line's seconds are the median. If `count` is even, it is the smaller of the
- * two samples in the middle: of two samples, the first is slow because caches are cold. */
+/* Sets samples, seconds and spread of a line of the wisdom (plan/wisdom.h) from `count` measured
+ * times, at least one, which it sorts. The line's seconds are the median. If `count` is even, it is
+ * the smaller of the two samples in the middle: of two samples, the first is slow because caches
+ * are cold. */
 void tgl_effort_summarise(double *samples, int count, tgl_measured *line);
 
 /* On a device with a chip: measures candidates for the product and adds their times to dev->wisdom
- * (plan/wisdom.h), if tgl_effort_measures(), and the planner's choice was not measured before. A
+ * (plan/wisdom.h), if tgl_effort_measures() and the planner's choice was not measured before. A
  * failure is no error: the planner then chooses without these measurements. */
 void tgl_plan_measure(tgl_device *dev, const tgl_shape *shape, const tgl_request *request,
                       const tgl_plan_options *options);

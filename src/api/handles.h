@@ -12,9 +12,10 @@
 /* A second plan for the product of a plan, made when a run first needs it; NULL: not made yet. */
 typedef _Atomic(tgl_plan *) tgl_plan_variant;
 typedef struct tgl_plan_variants {
-    tgl_plan_variant fallback; /* needs no workspace; for runs for which the device has no memory */
-    tgl_plan_variant unaligned; /* for matrices that are too little aligned for the launch list
-                                   (tgl_list_takes()) */
+    tgl_plan_variant fallback;  /* needs no workspace; used if the device has no memory for the
+                                   workspace of a run */
+    tgl_plan_variant unaligned; /* for matrices whose alignment does not suffice for the plan's
+                                   launch list (tgl_list_takes()) */
 } tgl_plan_variants;
 
 /* tgl_shape_make(), with TGL_COMPUTE_DEFAULT replaced by its meaning on this device. */

@@ -66,8 +66,8 @@ static void move(tgl_run *run, tgl_operand operand, tgl_type type, int64_t eleme
     if (at != NULL) run->at[operand] = at + elements * (int64_t)tgl_type_size(type);
 }
 
-/* Moves the pointer to scale factors to those of the group. rows: how the rows of A or D are
- * scaled. B: NONE, because no B has rows of several groups. */
+/* Moves the pointer to scale factors to the factors of the group. rows: the scaling of A or D,
+ * whose rows may be those of all groups; TGL_SCALING_NONE for B. */
 static void move_scales(const tgl_shape *s, tgl_run *run, tgl_operand operand, tgl_scaling rows,
                         const host_group *g)
 {

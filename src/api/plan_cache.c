@@ -38,7 +38,8 @@ struct tgl_plan_cache {
     _Atomic(plan_table *) table;
 };
 
-/* Compares all members but the epilogue, which shapes in this cache do not have. */
+/* Compares all members but the epilogue and pairs_a, pairs_b, which shapes in this cache do not
+ * have. */
 static bool is_same_shape(const tgl_shape *x, const tgl_shape *y)
 {
     return x->m == y->m && x->n == y->n && x->k == y->k && x->swapped == y->swapped &&
@@ -121,7 +122,7 @@ static plan_table *lock_table(tgl_plan_cache *cache)
         plan_table *made = make_table(table);
         if (made == NULL) return NULL;
         if (atomic_compare_exchange_strong(&cache->table, &table, made)) continue;
-        pthread_mutex_destroy(&made->lock); /* another thread was faster */
+        pthread_mutex_destroy(&made->lock); /* another thread has replaced the table meanwhile */
         free(made);
     }
 }
@@ -155,7 +156,7 @@ void tgl_plan_cache_destroy(tgl_plan_cache *cache)
         next = table->inherited;
         for (int i = 0; i < ALL_SLOTS; i++)
             tgl_plan_release(take(&table->slots[i]));
-        if (pthread_mutex_trylock(&table->lock) == 0) { /* not abandoned */
+        if (pthread_mutex_trylock(&table->lock) == 0) { /* the table was not abandoned */
             pthread_mutex_unlock(&table->lock);
             pthread_mutex_destroy(&table->lock);
         }

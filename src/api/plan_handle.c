@@ -96,9 +96,10 @@ static tgl_status check_workspace(const tgl_plan *plan, const tgl_run *run)
     return TGL_OK;
 }
 
-/* Gets a variant of a plan; the first call makes it. variant: a member of plan->variants. The
- * variant uses the plan's expression. No lock is used, because a child process could inherit it
- * locked; if several threads make the variant at the same time, one of their results is kept. */
+/* Gets a variant of a plan (handles.h); the first call makes it. variant: a member of
+ * plan->variants. The variant uses the plan's expression. No lock is used, because a child process
+ * could inherit it locked; if several threads make the variant at the same time, one of their
+ * results is kept. */
 static tgl_status find_variant(const tgl_plan *plan, tgl_plan_variant *variant,
                                const tgl_shape *shape, const tgl_plan_options *options,
                                tgl_plan **found)

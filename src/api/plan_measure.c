@@ -22,9 +22,9 @@ static const double SAMPLE_SECONDS = 1e-3;  /* minimum duration of a sample, rea
                                                runs */
 static const double WARM_UP_SECONDS = 5e-3; /* runs of this duration raise the clock of an idle
                                                GPU */
-static const double HOPELESS = 1.3;         /* no further samples of a candidate slower than
-                                               HOPELESS * the best */
-/* The host may spend up to this many times the budget of GPU time, mostly on compilation. */
+static const double HOPELESS = 1.3;         /* no further samples of a candidate that takes HOPELESS
+                                               times as long as the best */
+/* The host may spend up to this many times the budget (of GPU time), mostly on compilation. */
 static const double HOST_SECONDS = 10;
 static const double SUSTAINED_BUDGET = 2;     /* minimum budget, in seconds, to measure at the power
                                                  limit, too */
@@ -36,7 +36,7 @@ typedef struct measuring {
     tgl_device *dev;
     const tgl_shape *shape;
     const tgl_request *request;
-    int64_t workspace_limit; /* of the caller's options */
+    int64_t workspace_limit; /* the workspace_limit of the caller's options */
     tgl_trial *trial;
     double budget, used; /* GPU time in seconds: the limit, and what has been used so far */
     double end;          /* time of tgl_clock() after which no compilation starts */
@@ -333,7 +333,8 @@ void tgl_plan_measure(tgl_device *dev, const tgl_shape *shape, const tgl_request
                    .ahead = (int)fmin(tgl_processors(), AHEAD_MAX),
                    .best = INFINITY};
     if (!tgl_effort_lock(dev, INFINITY)) return;
-    m.end = tgl_clock() + HOST_SECONDS * budget; /* counted after the wait for other threads */
+    m.end = tgl_clock() + HOST_SECONDS * budget; /* the time of waiting for other threads does not
+                                                    count */
     measure_product(&m);
     pthread_mutex_unlock(&dev->measuring);
 }

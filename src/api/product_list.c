@@ -18,7 +18,7 @@
 /* A product that may be computed in a bundle. */
 typedef struct candidate {
     uint64_t class_of;
-    int64_t index; /* in the list */
+    int64_t index; /* index of the product in the list */
     struct tgl_bundle_member member;
 } candidate;
 
@@ -34,7 +34,8 @@ typedef struct product_list {
     const tgl_problem *problems;
     const tgl_operands *operands;
     void *stream;
-    tgl_plan **plans; /* of products that run alone; NULL: the product is in a bundle */
+    tgl_plan **plans; /* the plan of each product that runs alone; NULL: the product is in a
+                         bundle */
     candidate *candidates;
     int64_t candidate_count;
     bundle *bundles;
@@ -121,8 +122,9 @@ static tgl_status plan_bundle(const product_list *list, const candidate *product
     return TGL_OK;
 }
 
-/* Makes a bundle of these products, or plans of their own if no kernel takes them as a bundle, or
- * if there is no compiler: kernels of single products may be in the archive. */
+/* Makes a bundle of these products. Makes a plan for each product if no kernel takes them as a
+ * bundle, or if there is no compiler, because the archive of compiled kernels may still have
+ * kernels of single products. */
 static tgl_status add_bundle(product_list *list, const candidate *products, int64_t count)
 {
     bundle *own = malloc(sizeof *own);

@@ -44,8 +44,8 @@ static tgl_status gemm(tgl_device *dev, const tgl_problem *problem, bool zero_is
     tgl_shape shape;
     TGL_TRY(tgl_device_shape(dev, problem, zero_is_tight, &shape));
     TGL_TRY(check_call(&shape, batching));
-    /* If alpha is 0, the result is C := beta*C, as with k = 0. With k = 0 the call also succeeds if
-     * the caller's k is too large for the kernels. */
+    /* If alpha is 0, the result is C := beta*C, as for k = 0. Setting k to 0 lets the call succeed
+     * even if the caller's k is too large for the kernels. */
     if (tgl_scalar_round(&shape, operands->alpha) == 0 &&
         tgl_scalar_round(&shape, operands->alpha_imag) == 0)
         shape.k = 0;
@@ -74,7 +74,8 @@ tgl_status tgl_gemm_batched(tgl_device *dev, const tgl_problem *problem, double 
     return gemm(dev, problem, true, TGL_POINTERS, &operands, stream);
 }
 
-/* In BLAS, unlike in tgl_problem, a leading dimension of 0 is an error. */
+/* tgl_sgemm() and the like: in BLAS, unlike in tgl_problem, a leading dimension of 0 is an
+ * error. */
 static tgl_status typed_gemm(tgl_device *dev, tgl_problem *problem, tgl_order order,
                              tgl_transpose trans_a, tgl_transpose trans_b, int64_t lda, int64_t ldb,
                              int64_t ldc, const tgl_operands *operands, void *stream)
@@ -88,8 +89,8 @@ static tgl_status typed_gemm(tgl_device *dev, tgl_problem *problem, tgl_order or
     return gemm(dev, problem, false, TGL_STRIDED, operands, stream);
 }
 
-/* The calls below set every member of tgl_small_product. If some were missing, the compiler would
- * first clear the struct, which takes as long as a product of 2 x 2 x 2. */
+/* The functions below initialise every member of tgl_small_product. If a member were missing, the
+ * compiler would first clear the struct, which takes as long as a product of 2 x 2 x 2. */
 
 tgl_status tgl_sgemm(tgl_device *dev, tgl_order order, tgl_transpose trans_a, tgl_transpose trans_b,
                      int64_t m, int64_t n, int64_t k, float alpha, const float *A, int64_t lda,

@@ -56,8 +56,8 @@ static int find_setting(const setting_list *list, const tgl_measured *line, cons
 
 /* ---- One product ----------------------------------------------------------------------------- */
 
-/* Whether `line` replaces the line chosen so far, which has a shorter time, if there is one.
- * setting: the setting of `line`; 0 is the planner's own choice. */
+/* Whether `line` replaces the line chosen so far. If there is one, it has a shorter time. setting:
+ * the setting of `line`; 0 is the planner's own choice. */
 static bool is_better(const consulted *said, int setting, const tgl_measured *line)
 {
     const bool is_sure = line->samples >= TGL_SETTING_SAMPLES;

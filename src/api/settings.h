@@ -4,7 +4,7 @@
  * are settings: kernel strings that name other values of its planner, "cpu/avx2:row=3". The wisdom
  * (plan/wisdom.h) has a line for each product and setting. A product that was measured takes its
  * fastest setting. Other products take the setting that is fastest in the mean over all products
- * that were measured, as far as the file had them when the device was opened.
+ * that the file had when the device was opened.
  */
 #ifndef TGL_API_SETTINGS_H
 #define TGL_API_SETTINGS_H

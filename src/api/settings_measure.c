@@ -15,7 +15,7 @@
 enum { ROUNDS = 9, RUNS_MAX = 256 };
 
 static const double SAMPLE_SECONDS = 2e-3; /* a sample has enough runs to take this long */
-/* No further samples of a setting slower than HOPELESS * the best. */
+/* A setting that takes HOPELESS times as long as the best gets no further samples. */
 static const double HOPELESS = 1.3;
 
 /* A setting, and its plan if no earlier setting has the same plan. */
@@ -202,8 +202,8 @@ static void measure(measuring *m)
         tgl_plan_release(m->candidates[i].plan);
 }
 
-/* Measures the product while it holds dev->measuring. Before that it reads the wisdom again,
- * because another thread may have measured the product in the meantime. */
+/* Locks dev->measuring, reads the wisdom again, because another thread may have measured the
+ * product in the meantime, and measures the product. */
 static void lock_and_measure(tgl_device *dev, const tgl_shape *shape,
                              const tgl_plan_options *options, double budget)
 {
@@ -223,7 +223,7 @@ static void lock_and_measure(tgl_device *dev, const tgl_shape *shape,
     free(m);
 }
 
-/* The caller's floating-point exception flags and traps stay as they are. */
+/* Measurements must not change the caller's floating-point exception flags, nor trap. */
 void tgl_settings_measure(tgl_device *dev, const tgl_shape *shape, const tgl_plan_options *options)
 {
     double budget;

@@ -18,8 +18,8 @@ static inline bool is_multiplied(tgl_type type)
     return (unsigned)type - TGL_F32 <= TGL_F64 - TGL_F32 || tgl_type_is_complex(type);
 }
 
-/* Runs a normalised product if the pointers are valid and the real part of alpha is not 0. Returns
- * false otherwise. */
+/* Passes a normalised product to the device if the pointers are valid and the real part of alpha is
+ * not 0. False: the product was not computed. */
 static inline bool run(const tgl_device *dev, const tgl_small_product *x)
 {
     const bool is_single = tgl_type_is_single(x->type);
@@ -100,8 +100,8 @@ bool tgl_small_call(const tgl_device *dev, tgl_order order, tgl_transpose trans_
     return call(dev, order, trans_a, trans_b, false, x);
 }
 
-/* Whether *p has the size of an earlier version, and its members for grouped products and of
- * leading dimensions of factors, if that version has them, are 0. */
+/* Whether *p has the size of an earlier version, and those of the members grouping, group_form,
+ * ld_scale_a and ld_scale_b that this version has are 0. */
 static __attribute__((noinline)) bool is_plain_of_earlier(const tgl_problem *p)
 {
     if (p->size == offsetof(tgl_problem, grouping)) return true;

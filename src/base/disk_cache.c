@@ -59,7 +59,7 @@ static bool turn_off(tgl_cache *cache, const char *format, ...)
  * HOME names. text[0..existing): a folder that must exist and is never created, such as the home
  * directory, because service accounts have none on purpose. */
 typedef struct cache_path {
-    /* Shorter than tgl_cache.description by 128 bytes, which are left for a remark. */
+    /* 128 bytes shorter than tgl_cache.description, in which a remark may follow the path. */
     char text[sizeof(((tgl_cache *)0)->description) - 128];
     size_t own, existing;
     bool makes_folders; /* the folders are created if they do not exist */
@@ -109,10 +109,11 @@ static bool make_folder(const char *path)
     return mkdir(path, 0700) == 0 ? chmod(path, 0700) == 0 : errno == EEXIST;
 }
 
-/* Creates the folders of the path like `mkdir -p`. Turns the cache off in two cases: a folder would
- * have to be created in another user's folder; or another user owns the folder that the environment
- * names, or one of the folders below it. Example: root, with the HOME of the user who called
- * sudo. */
+/* Creates the folders of the path like `mkdir -p`. Turns the cache off if a folder is missing that
+ * cannot or must not be created. The owners of folders turn it off, too, in two cases: a folder
+ * would have to be created in another user's folder; or another user owns the folder that the
+ * environment names, or one of the folders below it. Example: root, with the HOME of the user who
+ * called sudo. */
 static bool make_folders(tgl_cache *cache, cache_path *path)
 {
     char *const text = path->text;

@@ -17,9 +17,10 @@
  * The size of the folder is limited to $TEGULA_CACHE_SIZE bytes (256M by default; the number may
  * end in K, M or G). After each store, the least recently used entries are deleted until the rest
  * fits; a load updates an entry's modification time. The entry just stored is never deleted.
- * Temporary files older than a day are deleted. Other files are never deleted: a file of the
- * cache has the name of an entry or of a temporary file and begins with TGL_CACHE_WRITER
- * (disk_cache_limit.h). The folder also contains the file of measured times (plan/wisdom.h).
+ * Temporary files older than a day are deleted. Other files are never deleted: the cache recognises
+ * its own files by their names, which are those of entries or of temporary files, and by their
+ * first bytes, TGL_CACHE_WRITER (disk_cache_limit.h). The folder also contains the file of measured
+ * times (plan/wisdom.h).
  */
 #ifndef TGL_DISK_CACHE_H
 #define TGL_DISK_CACHE_H

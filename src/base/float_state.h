@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The floating-point control word of a thread: rounding mode, and whether denormal numbers are
- * flushed to zero. MXCSR on x86 (Intel SDM vol. 1, 10.2.3), FPCR on aarch64 (Arm ARM, C5.2.8).
+ * flushed to zero. It is the register MXCSR on x86 (Intel SDM vol. 1, 10.2.3) and FPCR on aarch64
+ * (Arm ARM, C5.2.8).
  */
 #ifndef TGL_FLOAT_STATE_H
 #define TGL_FLOAT_STATE_H

@@ -118,7 +118,7 @@ static int limit_of_v1(const char *folder)
 }
 
 /* The smallest CPU limit of a cgroup and its parents; 0: none. In a container, `group` may be a
- * path of the host that does not exist: missing folders set no limit. mount: folder of the
+ * path of the host that does not exist there; a missing folder sets no limit. mount: folder of the
  * hierarchy below /sys/fs/cgroup; "" for cgroup v2. limit_of: reads the limit of one folder. */
 static int least_limit(const char *root, const char *mount, const char *group,
                        int (*limit_of)(const char *folder))

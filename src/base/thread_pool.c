@@ -12,15 +12,15 @@
  *   - After fork() the child has none of the parent's threads, and the parent's state may have been
  *     in use at that moment. Threads therefore belong to a crew, which knows the process it was
  *     made in. The child makes a crew of its own and touches nothing in the inherited one.
- *   - A signal handler may leave a run by longjmp(). A caller owns a worker only while it hands a
+ *   - A signal handler may leave a run by longjmp(). A caller owns a worker only while handing a
  *     task over. Workers finish the members that they have begun, and are then idle again. While
  *     they run a member they read only the task, which outlives the caller's stack frames.
  *   - This file uses no locks: fork() would copy a locked one to the child, and longjmp() would
  *     leave it locked.
  *   - Members compute with the caller's rounding mode and treatment of denormal numbers.
  *     Floating-point exceptions do not trap in workers; the caller raises them at the end.
- *   - Workers block signals: handlers of the host program run in the host's threads. Signals that
- *     report a fault of the running thread stay deliverable.
+ *   - Workers block signals, so that handlers of the host program run in the host's threads.
+ *     Signals that report a fault of the running thread stay deliverable.
  */
 #include "base/thread_pool.h"
 #include "base/clock.h"
@@ -302,8 +302,8 @@ static bool assign(worker *w, thread_pool_task *task, int thread)
     return true;
 }
 
-/* As assign(). A worker that sleeps is woken by a system call; a handler that left the caller
- * before it would leave the worker asleep with a task. */
+/* As assign(), but blocks signals while it wakes a sleeping worker: a signal handler that leaves
+ * the caller by longjmp() before the system call would leave the worker asleep with a task. */
 static bool hand_over(worker *w, thread_pool_task *task, int thread)
 {
     if (!(atomic_load_explicit(&w->word, memory_order_relaxed) & SLEEPS))

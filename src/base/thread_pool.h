@@ -41,8 +41,8 @@ typedef struct thread_pool {
 } thread_pool;
 
 /* Initialises a pool; creates no threads. threads: maximum size of a team. processors: number of
- * processors that this process may use, at least 1. In a team of more threads than that, a thread
- * that waits sleeps without polling first. */
+ * processors that this process may use, at least 1. In a team of more threads than `processors`, a
+ * waiting thread sleeps at once, without polling. */
 void tgl_thread_pool_open(thread_pool *pool, int threads, int processors);
 
 /* Ends and joins the threads. No run may be in progress, except runs that a signal handler has left

@@ -5,22 +5,23 @@
 #include "plan/bundle.h"
 #include "base/integers.h"
 
-/* Copies of A and B are this wide if all lines of both begin and end at multiples of it. */
+/* Bytes of a copy of A or B, if all lines (contiguous rows, as stored) of both begin and end at
+ * multiples of this number. */
 enum { ALIGNMENT = 16 };
 
 /* ---- Products -------------------------------------------------------------------------------- */
 
-/* Maximum k. Blocks of a bundle are not split over K: above this k a launch of its own with split-K
- * is expected to be faster. A tile of 64 x 64 then takes about 20 us (estimate from mma_cost.c, not
- * measured). */
+/* Maximum k. A bundle has no split-K, so that above this k a launch of the product's own with
+ * split-K is expected to be faster. At this k a tile of 64 x 64 takes about 20 us (estimate from
+ * mma_cost.c, not measured). */
 enum { DEPTH_MAX = 4096 };
 
-/* Elements of D for each SM above which a product fills the chip by itself: the largest tile of
- * which two blocks fit on an SM. */
+/* A product with more elements of D per SM than this fills the chip by itself. 128 x 128 is the
+ * largest tile of which two blocks fit on an SM. */
 enum { TILE = 128 * 128 };
 
-/* Keeps byte offsets in a tile of 256 lines within 31 bits (WIDE_OFFSETS of
- * kernels/lib/simt_tiles.h), and leaves a factor of two. */
+/* Maximum leading dimension. Byte offsets in a tile of 256 lines then stay below 2^31, also in F64.
+ * That is half of the 4 GB from which on a kernel needs WIDE_OFFSETS (kernels/lib/simt_tiles.h). */
 enum { LD_MAX = 1 << 20 };
 
 static bool is_plain(const tgl_shape *s, const tgl_run *run)
@@ -52,7 +53,7 @@ static bool is_aligned(const void *matrix, int64_t length, int64_t ld, tgl_type 
 
 static bool has_aligned_inputs(const tgl_shape *s, const tgl_run *run)
 {
-    if (!run->has_product) return true; /* they are not read */
+    if (!run->has_product) return true; /* A and B are not read */
     return is_aligned(run->at[TGL_AT_A], s->trans_a ? s->m : s->k, s->lda, s->type_a) &&
            is_aligned(run->at[TGL_AT_B], s->trans_b ? s->k : s->n, s->ldb, s->type_b);
 }
@@ -98,8 +99,8 @@ struct tgl_bundle_member tgl_bundle_member_of(const tgl_shape *s, const tgl_run 
 
 /* ---- The bundle ------------------------------------------------------------------------------ */
 
-/* The power of two that is nearest to a size, at least 16, which is a whole number of 16-byte
- * copies of all types. */
+/* The power of two that is nearest to a size, at least 16, because 16 elements of any type are a
+ * whole number of 16-byte copies. */
 static int64_t round_size(double size)
 {
     int64_t power = 16;
@@ -108,8 +109,9 @@ static int64_t round_size(double size)
     return power;
 }
 
-/* Sets m, n, k and batch so that the tiles and the arithmetic are about those of the bundle: means
- * over the elements of all D. */
+/* Sets m, n and k to their means over the elements of all D, and batch so that as many products of
+ * these sizes have about as many elements together. The tiles and the arithmetic are then about
+ * those of the bundle. */
 static void set_typical_sizes(tgl_shape *s, const struct tgl_bundle_table *bundle)
 {
     double area = 0, m = 0, n = 0, k = 0;
@@ -133,7 +135,8 @@ tgl_shape tgl_bundle_shape(const tgl_shape *of, const tgl_run *run,
     const bool aligned = has_aligned_inputs(of, run);
     tgl_shape s = *of;
     set_typical_sizes(&s, bundle);
-    const int pad = aligned ? 0 : 1; /* families derive the width of copies and stores from these */
+    const int pad = aligned ? 0 : 1; /* families derive the width of copies and stores from the
+                                        leading dimensions */
     s.lda = (s.trans_a ? s.m : s.k) + pad;
     s.ldb = (s.trans_b ? s.k : s.n) + pad;
     s.ldc = s.ldd = s.n + pad;

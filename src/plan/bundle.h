@@ -15,7 +15,7 @@
 #include "problem/run.h"
 
 #include "../../kernels/lib/gemm_args.h"
-/* Uses types of the header above. */
+/* Must follow gemm_args.h, whose types it uses. */
 #include "../../kernels/lib/bundle_table.h"
 
 /* Whether the product may be computed in a bundle: it has no features that bundles do not have, and

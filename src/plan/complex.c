@@ -68,7 +68,8 @@ static expansion expansion_of_b(const tgl_shape *s)
     return e;
 }
 
-/* The expansion of a transposed A. If A is conjugated, the expansion of B does this. */
+/* The expansion of a transposed A. It does not conjugate A: the expansion of B takes this into
+ * account (conj_other). */
 static expansion expansion_of_a(const tgl_shape *s)
 {
     expansion e = {.operand = TGL_AT_A,
@@ -179,9 +180,9 @@ tgl_shape tgl_pairs_shape(const tgl_shape *s, tgl_direct direct)
 
 /* ---- Predicted time -------------------------------------------------------------------------- */
 
-/* A launch of `expand` reads a complex matrix and writes it (A) or twice its bytes (B). The launch
- * itself takes EXPAND_SECONDS, which is assumed, not measured: the additional time of a launch that
- * waits for the one before. */
+/* A launch of the kernel `expand` reads a complex matrix, and writes as many bytes (A) or twice as
+ * many (B). In addition it takes EXPAND_SECONDS, the time of a launch that waits for the one before
+ * (assumed, not measured). */
 static const double EXPAND_SECONDS = 1.5e-6;
 
 double tgl_complex_seconds(const tgl_chip *chip, const tgl_shape *s, tgl_direct direct)
@@ -201,8 +202,7 @@ double tgl_complex_seconds(const tgl_chip *chip, const tgl_shape *s, tgl_direct 
 static tgl_launch launch_of(const tgl_shape *s, const tgl_kernel *kernel, int64_t blocks,
                             bool has_overlap)
 {
-    /* One block more than a grid can have. If the launch needs so many, tgl_list_check() rejects
-     * it. */
+    /* One block more than a grid can have: tgl_list_check() rejects a launch of so many blocks. */
     const int64_t most = (int64_t)TGL_GRID_X_MAX + 1;
     return (tgl_launch){
         .kernel = kernel,
@@ -290,7 +290,7 @@ static const struct combine_patch {
 static void add_combination(const tgl_shape *s, const char *what, const char *name,
                             bool has_overlap, tgl_list_builder *builder)
 {
-    enum { BLOCKS_MAX = 1 << 16 }; /* for more elements, each block loops */
+    enum { BLOCKS_MAX = 1 << 16 }; /* if there are more elements, each block loops over several */
     const combine_args args = {.ldc = s->ldc,
                                .ldd = s->ldd,
                                .ld_residual = s->epilogue.ld_residual,

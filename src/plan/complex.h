@@ -5,11 +5,10 @@
  * product m x 2n x 2k of A and of B', a real matrix 2k x 2n into which a pre-pass
  * (kernels/gemm/complex.cu) expands B: each element x + iy becomes the 2 x 2 block (x, y; -y, x).
  * The kernel families see the real product only. Their launches get pointers to B' instead of B. A
- * family may read the complex B, or A and B, as they are stored (tgl_family.reads): these
- * operands are not expanded. B'
- * is at the beginning of the memory in which tgl_operand_prepare() can keep the pre-pass results of
- * B. A transposed A is expanded otherwise, because the two parts of its elements are side by side
- * along M instead of K.
+ * family may read the complex B, or A and B, as they are stored (tgl_family.reads); operands that
+ * it reads so are not expanded. B' is at the beginning of the memory in which tgl_operand_prepare()
+ * can keep the pre-pass results of B. A transposed A is expanded in another way than B, because the
+ * two parts of its elements are side by side along M instead of K.
  *
  * The real product has no epilogue. In the following cases it computes only op(A)*op(B), and a last
  * step (the kernel `combine`) applies alpha, beta*C and the epilogue: alpha or beta has an

@@ -65,7 +65,7 @@ typedef struct tgl_candidate {
     bool is_predicted; /* false: the family does not predict the time of this choice */
 
     double waves;    /* blocks / (blocks that the chip holds at the same time) */
-    double overhead; /* of launches and of pre-passes (planned_shape.h), in seconds */
+    double overhead; /* seconds of overhead of launches and of pre-passes (planned_shape.h) */
     double seconds;  /* max(compute, memory, l2) + overhead + sum of strips[].adds */
     tgl_strip strips[TGL_STRIPS_MAX];
     int strip_count;
@@ -106,7 +106,7 @@ bool tgl_search_excludes(const tgl_search *search, double seconds);
 /* A rectangle of D and the choice that computes it: all of D, D without its strips, or a strip. */
 typedef struct tgl_partition {
     const tgl_chip *chip;
-    const tgl_shape *shape; /* of the whole product */
+    const tgl_shape *shape; /* the shape of the whole product */
     tgl_choice choice;
     tgl_rectangle part;
     bool is_strip; /* a strip, which runs concurrently with the tiles of the step before it */
@@ -117,7 +117,7 @@ typedef struct tgl_partition {
 
 struct tgl_family {
     const char *name;           /* "simt" */
-    const char *summary;        /* which products it is for, a text for users */
+    const char *summary;        /* for which products the family is, a text for users */
     const char *const *options; /* names of its options; ends with NULL */
     bool is_on_request;         /* the planner chooses it only if the user names it */
     bool serves_strips;         /* it can compute strips beside the tiles of any family */

@@ -108,7 +108,7 @@ static inline bool tgl_run_is_combined(const tgl_run *run, tgl_combining combini
            (combining == TGL_COMBINES_IF_BETA && run->beta != 0);
 }
 
-/* A condition of an alternative. */
+/* A condition under which a run takes an alternative of a step (tgl_step). */
 typedef enum tgl_condition_kind {
     TGL_IF_ALIGNED,    /* the operand's address + offset is a multiple of `alignment` bytes, or the
                           operand is NULL */
@@ -298,8 +298,8 @@ tgl_status tgl_list_check(const tgl_launch_list *list);
 
 /* ---- At a run (launch_fill.c) ---------------------------------------------------------------- */
 
-/* Whether the tensor maps can describe the run's operands: whether these begin at multiples of
- * TGL_MAP_ALIGNMENT bytes. */
+/* Whether the tensor maps can describe the run's operands, that is, whether the operands begin at
+ * multiples of TGL_MAP_ALIGNMENT bytes. */
 bool tgl_list_takes(const tgl_launch_list *list, const tgl_run *run);
 
 /* The alternative of a step that a run takes; NULL: the run skips the step. */
@@ -323,7 +323,8 @@ static inline int tgl_launch_count(const tgl_launch *launch, int64_t repeat)
     return repeat + 1 < launch->repeats ? launch->count : launch->last_count;
 }
 
-/* gridDim.x of a run. planned: the value for all runs, if the launch is not one of a bundle. */
+/* gridDim.x of a launch in this run. planned: gridDim.x of a launch that is not one of a bundle,
+ * the same in all runs. */
 unsigned tgl_launch_width(const tgl_launch *launch, const tgl_run *run, unsigned planned);
 
 enum { TGL_ARGUMENT_BYTES_MAX = 4096 }; /* limit of CUDA before 12.1 */

@@ -23,7 +23,7 @@ enum {
                                      any number for repacked operands */
     TGL_WORKSPACE_EXCEEDED = -2,  /* no workspace is left: less than any candidate needs */
     TGL_WORKSPACE_ALIGNMENT = 256, /* bytes */
-    TGL_KERNEL_STRING_SIZE = 160,  /* bytes of a kernel string, with its end */
+    TGL_KERNEL_STRING_SIZE = 160,  /* bytes of a kernel string with the terminating zero */
 };
 
 #endif

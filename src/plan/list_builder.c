@@ -69,7 +69,7 @@ void tgl_list_begin(tgl_list_builder *b, tgl_launch_list *list)
 
 void tgl_list_macro(tgl_list_builder *b, const char *name, int64_t value)
 {
-    enum { NUMBER = 24 }; /* maximum characters of "=", a 64-bit number and a blank */
+    enum { NUMBER = 24 }; /* maximum characters of a blank, "=" and a 64-bit number */
     const size_t need = b->macro_length + strlen(name) + NUMBER + 1;
     if (b->status != TGL_OK) return;
     if (need > b->macro_room) {

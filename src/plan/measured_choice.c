@@ -46,8 +46,8 @@ bool tgl_planner_source(const tgl_chip *chip, const tgl_shape *shape, const tgl_
     return true;
 }
 
-/* Makes the candidate whose time a line of the wisdom has. choice: the planner's choice without
- * wisdom. False: the planner could not have chosen it for this request. */
+/* Makes the candidate to which the time in a line of the wisdom belongs. choice: the planner's
+ * choice without wisdom. False: the planner could not have chosen it for this request. */
 static bool make_candidate(const tgl_chip *chip, const tgl_shape *shape, const tgl_request *request,
                            const tgl_candidate *choice, const tgl_measured *line, tgl_candidate *c)
 {

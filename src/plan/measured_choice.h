@@ -13,10 +13,12 @@
 tgl_status tgl_planner_choose(const tgl_chip *chip, const tgl_shape *shape,
                               const tgl_request *request, tgl_candidate *choice);
 
-/* What the wisdom (the file of measured kernel times, wisdom.h) says about a product. */
+/* What the wisdom says about a product. The wisdom (wisdom.h) is a file in which each line has the
+ * measured time of one kernel for one product. */
 typedef struct tgl_consulted {
     tgl_measured chosen;   /* the line that determined the choice; chosen.kernel NULL: none */
-    int measured;          /* candidates with a line that may be used */
+    int measured;          /* number of lines that may be used; a candidate may have two, one of
+                              them sustained */
     int stale, unusable;   /* stale: lines of another driver, library or kernel source; unusable:
                               lines of kernels that this request cannot use */
     const char *why_stale; /* why one of the stale lines is stale */
@@ -36,8 +38,8 @@ void tgl_planner_consult(const tgl_chip *chip, const tgl_shape *shape, const tgl
 int tgl_planner_promising(const tgl_chip *chip, const tgl_shape *shape, const tgl_request *request,
                           const tgl_candidate *choice, tgl_candidate **list);
 
-/* *list := variants of a candidate, given by its kernel string, in each of which one option has
- * another value. Otherwise as tgl_planner_promising(). */
+/* As tgl_planner_promising(), but *list := variants of the candidate with this kernel string. In
+ * each variant one option has another value. */
 int tgl_planner_variants(const tgl_chip *chip, const tgl_shape *shape, const tgl_request *request,
                          const tgl_candidate *choice, const char *kernel, tgl_candidate **list);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Each function does what complex.h or widen.h does for the shape. Those do nothing for shapes that
- * are not theirs.
+ * Each function calls those of complex.h and widen.h, which do nothing for shapes without complex
+ * elements or without weights.
  */
 #include "plan/planned_shape.h"
 #include "plan/complex.h"

@@ -10,19 +10,21 @@
 #include "plan/family.h"
 #include "plan/widen.h"
 
-/* Whether the shape has operands that a kernel can read so. Each shape has TGL_DIRECT_NONE. */
+/* Whether the shape has the operands that `direct` names. TGL_DIRECT_NONE names none and is for
+ * every shape. */
 bool tgl_direct_is_for(tgl_direct direct, const tgl_shape *s);
 
 /* What the family reads without a pre-pass in this product. */
 tgl_direct tgl_family_direct(const tgl_family *family, const tgl_shape *s);
 
-/* The shape that a family gets which reads `direct`. direct: one that is for `s`. */
+/* The shape for a family that reads the operands `direct` as they are stored. tgl_direct_is_for()
+ * must be true. */
 tgl_shape tgl_planned_shape(const tgl_shape *s, tgl_direct direct);
 
 /* The bytes of a workspace limit that remain for the planned product, as tgl_complex_rest(). */
 int64_t tgl_planned_rest(const tgl_shape *s, int64_t limit, tgl_direct direct);
 
-/* Predicted seconds of the pre-passes; 0 if there are none. */
+/* Predicted seconds of all pre-passes; 0 if the product needs none. */
 double tgl_planned_seconds(const tgl_chip *chip, const tgl_shape *s, tgl_direct direct);
 
 /* Adds the pre-passes. The caller then adds the steps of the planned product and calls

@@ -47,10 +47,10 @@ enum { STRIPS_KEPT = 16 };
 typedef struct planning {
     const tgl_chip *chip;
     const tgl_shape *asked;
-    struct planned { /* by tgl_direct, as far as it is for `asked` (tgl_direct_is_for()) */
+    struct planned { /* indexed by tgl_direct; set only where tgl_direct_is_for(index, asked) */
         tgl_shape shape;
         int64_t workspace_max; /* workspace limit in bytes */
-        double seconds;        /* of the pre-passes */
+        double seconds;        /* predicted time of the pre-passes */
     } of[TGL_DIRECT_COUNT];
     double limit; /* seconds of the best candidate so far: slower ones need not be found */
     kept_strip strips[STRIPS_KEPT];
@@ -238,7 +238,7 @@ static void plan_for(planning *p, const tgl_chip *chip, const tgl_shape *asked,
     }
 }
 
-/* The product that the family computes, if it has no strips. */
+/* The product that the family computes if the candidate has no strips. */
 static const struct planned *planned_for(const planning *p, const tgl_family *family)
 {
     return &p->of[tgl_family_direct(family, p->asked)];
@@ -395,8 +395,8 @@ static void choose_predicted(planning *p, const tgl_shape *shape, tgl_candidate 
     compare_ranked(p, shape, &r, best, &best_index);
 }
 
-/* Replaces the choice if the tuned table has an entry for this shape or a similar one. Strips are
- * as in the entry if it is for this shape, else as predicted. */
+/* Replaces the choice if the tuned table has an entry for this shape or a similar one. Whether
+ * there are strips is as in the entry if the entry is for this shape, else as predicted. */
 static void consult_tuned(planning *p, const tgl_shape *shape, tgl_candidate *best)
 {
     const char *chip = p->chip->name;

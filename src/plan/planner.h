@@ -20,16 +20,17 @@ tgl_status tgl_planner_estimate(const tgl_chip *chip, const tgl_shape *asked,
 void tgl_planner_best_of(const tgl_chip *chip, const tgl_shape *shape, const tgl_choice *choice,
                          int strips, int64_t workspace_max, tgl_candidate *best);
 
-/* The part of D that the candidate's own family computes: D without the strips. */
+/* The part of D that the candidate's own family computes, which is D without the strips
+ * (family.h). */
 tgl_rectangle tgl_candidate_tiles(const tgl_shape *shape, const tgl_candidate *candidate);
 
-/* What the candidate reads without a pre-pass. With strips it is TGL_DIRECT_NONE, because their
- * families read expanded operands. */
+/* What the candidate reads without a pre-pass. TGL_DIRECT_NONE if it has strips, because the
+ * families that compute strips read expanded operands. */
 tgl_direct tgl_candidate_direct(const tgl_shape *asked, const tgl_candidate *candidate);
 
 /* Makes the launch list of a candidate, which must not be rejected. asked: the shape of the caller,
- * which may be complex or have weights. The caller frees *list with tgl_list_free(). Returns
- * TGL_OK, TGL_NO_MEMORY or TGL_GRID_TOO_LARGE. */
+ * which may be complex or have weights. The caller frees *list with tgl_list_free(). Returns what
+ * tgl_list_end() returns, such as TGL_NO_MEMORY or TGL_GRID_TOO_LARGE. */
 tgl_status tgl_planner_list(const tgl_chip *chip, const tgl_shape *asked,
                             const tgl_candidate *candidate, tgl_launch_list *list);
 

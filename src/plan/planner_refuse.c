@@ -9,8 +9,8 @@
 #include "plan/widen.h"
 #include "problem/describe.h"
 
-/* Why no kernel can compute these groups, a static text; NULL: kernels can. The planner assumes
- * groups of equal size; these limits apply to all groups together. */
+/* Why no kernel can compute these groups, a static text; NULL: kernels can. The limits are on the
+ * sum of all groups; the planner itself sees only one group of average size. */
 static const char *groups_fault(const tgl_shape *s)
 {
     if (s->grouping == TGL_GROUPED_NONE) return NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Comparing candidates. What families call is declared in family.h: tgl_search_try() and
+ * Compares candidates. family.h declares the functions for families, tgl_search_try() and
  * tgl_search_excludes().
  */
 #ifndef TGL_SEARCH_H
@@ -18,8 +18,8 @@ int64_t tgl_room_beside(const tgl_candidate *candidate, int64_t workspace_max);
  * candidates with one block per SM. */
 bool tgl_take_better(const tgl_candidate *candidate, double one_block, tgl_candidate *best);
 
-/* Whether a candidate that takes at least `seconds` cannot be the best. limit: the seconds of a
- * candidate that was found. */
+/* Whether a candidate that takes at least `seconds` cannot be the best. limit: the predicted
+ * seconds of a candidate that was found. */
 bool tgl_is_slower(double seconds, double limit);
 
 #endif

@@ -17,7 +17,7 @@ typedef struct tgl_source_file {
 
 extern const tgl_source_file tgl_source_files[];
 
-/* Whether NVRTC gets this file as a header for every kernel. The keys of compiled kernels and of
+/* Whether NVRTC gets this file as a header with every kernel. The keys of compiled kernels and of
  * measurements contain the digests of all these headers. */
 bool tgl_source_is_header(const tgl_source_file *file);
 

@@ -12,8 +12,9 @@ static const tgl_tuned table[] = {
 #include "plan/tuned_h200.inc"
 };
 
-/* Maximum distance of a similar shape. distance = sum over m, n, k and batch of |log2(ratio)|; 0.5
- * is a factor of 1.4 in one dimension, or of 1.12 in each of three. */
+/* Maximum distance of a similar shape. The distance is the sum over m, n, k and batch of
+ * |log2(ratio of the sizes)|; 0.5 is a factor of 1.4 in one dimension, or of 1.12 in each of
+ * three. */
 static const double NEAR = 0.5;
 /* Maximum ratio of predicted times: an entry for a similar shape / the best candidate. */
 static const double SLOWER = 1.1;
@@ -53,7 +54,7 @@ static bool is_far(int64_t x, int64_t y)
     return x > 2 * y || y > 2 * x;
 }
 
-/* The type as the table names it:
+/* The type as the table names it. Types that are not listed have their own names:
  *   "tf32"   F32 that may be rounded to TF32, which has kernels of its own
  *   "bf16"   bf16 and f16, which have the same kernels
  *   "e4m3"   e4m3 and e5m2; "fast" with TGL_COMPUTE_FAST, whose kernels have other tiles */

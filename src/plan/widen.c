@@ -76,8 +76,8 @@ int64_t tgl_widened_rest(const tgl_shape *s, int64_t limit)
 
 double tgl_widen_seconds(const tgl_chip *chip, const tgl_shape *s)
 {
-    /* As the pre-pass of repack.c: the delay of the next launch, and the fraction of
-     * tgl_chip.memory_rate that is reached. */
+    /* As for the pre-pass of families/repack.c: the seconds by which the launch delays the next
+     * one, and the fraction of tgl_chip.memory_rate that it reaches. */
     static const double LAUNCH = 3e-6, SHARE = 0.85;
     const int64_t wide = tgl_widened_bytes(s);
     if (wide == 0) return 0;
@@ -117,7 +117,7 @@ static void add_step(const tgl_shape *s, const layout *x, int64_t scratch, bool 
                              .length = x->length,
                              .factor_step = (int)s->weights.line_step,
                              .blocks = (int)blocks};
-    /* One block more than a grid can have makes tgl_list_check() reject the launch. */
+    /* One block more than a grid can have: tgl_list_check() rejects a launch of so many blocks. */
     const int64_t most = (int64_t)TGL_GRID_X_MAX + 1;
     const double all = (double)blocks * (double)x->count;
     const tgl_launch launch = {

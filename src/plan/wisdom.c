@@ -56,7 +56,7 @@ struct tgl_wisdom {
 };
 
 /* Locks the wisdom. After fork() the lock may be held by a thread that exists only in the parent.
- * Hence a child waits for at most a second, which is longer than any thread holds the lock. */
+ * Hence a child waits for at most a second; no thread holds the lock for so long. */
 static bool take_lock(tgl_wisdom *w)
 {
     struct timespec until;

@@ -7,9 +7,9 @@
  *
  *   chip           name and SMs of the GPU; or model, tier (set of kernels) and caches of the
  *                  CPU. Lines of other chips are skipped
- *   driver, library  the versions of the CUDA driver and NVRTC ("none" of the CPU), and of Tegula
- *   kernel source  64 bits of the SHA-256 of what the candidate's kernels are compiled from, or of
- *                  the planner's values for the CPU
+ *   driver, library  the versions of the CUDA driver and NVRTC ("none" for the CPU), and of Tegula
+ *   kernel source  64 bits of the SHA-256 of what the candidate's kernels are compiled from; for
+ *                  the CPU, of the planner's values
  *   product        tgl_shape_key()
  *   kernel         a kernel string
  *   us, spread     the median of the samples in microseconds; (largest - smallest)/median in %
@@ -58,8 +58,8 @@ void tgl_wisdom_close(tgl_wisdom *wisdom);
 /* The file's path and the number of lines, or "off (reason)". Valid until the wisdom is closed. */
 const char *tgl_wisdom_describe(tgl_wisdom *wisdom);
 
-/* Before something is measured: makes the folder of the disk cache if the file is there, and reads
- * the lines that other processes have added. */
+/* To be called before something is measured: creates the folder of the disk cache if the file
+ * belongs there, and reads the lines that other processes have added. */
 void tgl_wisdom_refresh(tgl_wisdom *wisdom);
 
 /* Whether the file exists and is read-only. If so, nothing is measured, so that plans stay the
@@ -78,7 +78,7 @@ int tgl_wisdom_find(tgl_wisdom *wisdom, const tgl_shape *shape, tgl_measured **f
 typedef void tgl_wisdom_visit(const tgl_measured *lines, int count, void *context);
 void tgl_wisdom_each(tgl_wisdom *wisdom, const char *types, tgl_wisdom_visit *visit, void *context);
 
-/* Whether nothing is known about this chip. Takes no lock. */
+/* Whether the wisdom has no line of this chip. Takes no lock. */
 bool tgl_wisdom_is_empty(tgl_wisdom *wisdom);
 
 /* *peer := the time of another library for the product, at the power limit or in bursts. False:

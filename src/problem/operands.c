@@ -300,8 +300,8 @@ tgl_status tgl_run_make(const tgl_shape *s, const tgl_operands *operands, tgl_ru
     TGL_TRY(check_amax(s, o));
     const bool reads_c = take_scalars(s, o, run);
     TGL_TRY(check_used(s, o, run->has_product, reads_c));
-    take_pointers(s, o, reads_c, run); /* this sets every member of run->at and run->kept, so *run
-                                          need not be cleared */
+    take_pointers(s, o, reads_c, run); /* sets all pointers that take_scalars() has not set, so that
+                                          the run need not be cleared */
     return TGL_OK;
 }
 

@@ -30,8 +30,8 @@ typedef enum tgl_operand {
     TGL_OPERANDS
 } tgl_operand;
 
-/* A and B: the operands whose pre-pass, a kernel that converts the operand, tgl_operand_prepare()
- * can run in advance. */
+/* A and B. tgl_operand_prepare() can run their pre-pass, a kernel that converts the operand, in
+ * advance. */
 enum { TGL_KEPT_OPERANDS = 2 };
 
 struct tgl_bundle_table;
@@ -55,7 +55,8 @@ typedef struct tgl_run {
     const struct tgl_bundle_table *bundle; /* the products, if shape.is_bundle; at[] is then NULL */
 } tgl_run;
 
-/* Whether the run reads C. A beta in device memory counts as not 0. */
+/* Whether beta is not 0, so that the run reads C. Also true if beta is in device memory, because
+ * run->beta is NaN then. */
 static inline bool tgl_run_has_beta(const tgl_run *run)
 {
     return run->beta != 0 || run->beta_imag != 0; /* true for a NaN beta */
@@ -68,13 +69,13 @@ static inline void tgl_run_clear_amax(const tgl_run *run)
     if (run->at[TGL_AT_AMAX] != NULL) *(float *)run->at[TGL_AT_AMAX] = 0;
 }
 
-/* The number of scale factors of A, B or D (TGL_AT_SCALE_A, ..._B, ..._D) in memory, from the first
- * to the last one that is read; those of all groups together. */
+/* The number of scale factors of A, B or D (TGL_AT_SCALE_A, ..._B, ..._D), or of zero points
+ * (TGL_AT_ZEROS), from the first to the last one in memory, of all groups together. */
 int64_t tgl_scales_count(const tgl_shape *shape, tgl_operand operand);
 
-/* The number of scale factors from those of a matrix to those of the next one. 0 if all matrices
- * have the same factors (no groups), or the operand is one matrix with the rows of all groups (A
- * and D of ROWS). */
+/* The distance in memory, in factors, from the scale factors of a matrix to those of the next
+ * matrix. 0 if all matrices have the same factors (no groups), or the operand is one matrix with
+ * the rows of all groups (A and D of ROWS). */
 int64_t tgl_scales_stride(const tgl_shape *shape, tgl_operand operand);
 
 /* Whether alpha or beta in memory, of this accumulation type, is 0. */

@@ -18,8 +18,8 @@ static bool has_ld(tgl_scaling scaling)
     return tgl_scaling_is_blocked(scaling) || scaling == TGL_SCALING_GROUP;
 }
 
-/* The minimum of ld_scale_a or ld_scale_b; 0 unless the factors are per block. lines: rows of op(A)
- * or columns of op(B). */
+/* The minimum of ld_scale_a or ld_scale_b; 0 unless the factors are per block or per group. lines:
+ * rows of op(A) or columns of op(B). */
 static int64_t least_ld(tgl_scaling scaling, int64_t lines, int64_t k)
 {
     return !has_ld(scaling) ? 0 : scaling == TGL_SCALING_BLOCK ? blocks_of(k) : lines;
@@ -39,7 +39,7 @@ tgl_scale_layout tgl_scales_lay_out(tgl_scaling scaling, int64_t lines, int64_t 
     case TGL_SCALING_LINE_128:
         return (tgl_scale_layout){blocks_of(k), lines, ld};
     case TGL_SCALING_GROUP:
-        break; /* of weights only: weights.h */
+        break; /* only weights have such factors: weights.h */
     }
     return (tgl_scale_layout){0, 0, 0};
 }

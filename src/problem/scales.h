@@ -11,7 +11,7 @@
 
 #include <stdbool.h>
 
-/* The size of a block along K, and of a square block along its rows or columns, in elements. */
+/* The edge of a 128 x 128 block, and the length of a block of a line, in elements. */
 enum { TGL_SCALE_BLOCK = 128 };
 
 /* Whether factors are per block. */
@@ -20,8 +20,8 @@ static inline bool tgl_scaling_is_blocked(tgl_scaling scaling)
     return scaling == TGL_SCALING_BLOCK || scaling == TGL_SCALING_LINE_128;
 }
 
-/* How the scale factors of a matrix lie in memory: `rows` rows of `row` factors, `ld` apart. rows
- * is 0 if there are none. */
+/* How the scale factors of a matrix lie in memory: `rows` rows of `row` factors each, `ld` factors
+ * from row to row. rows is 0 if there are no factors. */
 typedef struct tgl_scale_layout {
     int64_t rows, row, ld;
 } tgl_scale_layout;
@@ -34,7 +34,7 @@ tgl_scale_layout tgl_scales_lay_out(tgl_scaling scaling, int64_t lines, int64_t 
 tgl_status tgl_scales_check(const tgl_problem *p);
 
 /* The leading dimension of the scale factors of A (of_b: of B), in factors. If the problem leaves
- * it 0, it is the minimum. 0 if the factors are not per block. */
+ * it 0, it is the minimum. 0 if the factors are neither per block nor per group. */
 int64_t tgl_scales_ld(const tgl_problem *p, bool of_b);
 
 #endif

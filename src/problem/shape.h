@@ -36,8 +36,8 @@ typedef struct tgl_shape_epilogue {
  *   C(i, j)     = C[i*ldc + j], D(i, j) = D[i*ldd + j]          C, D:  m x n
  *   conj_a, conj_b: the elements of op(A), op(B) are conjugated (complex types only)
  *
- * If D is C (in_place), type_d, ldd and stride_d are those of C. A new member must be added to
- * is_same_shape() in api/plan_cache.c. */
+ * If D is C (in_place), type_d, ldd and stride_d are those of C. A new member that depends on the
+ * problem must be added to is_same_shape() in api/plan_cache.c. */
 typedef struct tgl_shape {
     int64_t m, n, k;
     bool swapped, trans_a, trans_b, conj_a, conj_b;
@@ -54,7 +54,7 @@ typedef struct tgl_shape {
     int64_t batch, stride_a, stride_b, stride_c, stride_d;
     bool pointers;     /* the batch is given by arrays of pointers; strides are 0 */
     bool unaligned;    /* true: matrices may begin at any element. false: plans may require that
-                          matrices begin at multiples of TGL_MAP_ALIGNMENT bytes; for others
+                          matrices begin at multiples of TGL_MAP_ALIGNMENT bytes; for other matrices
                           tgl_plan_run_operands() uses another plan */
     int64_t alignment; /* alignment in bytes of the pointers to A and B that the caller guarantees;
                           0: none */
@@ -63,9 +63,10 @@ typedef struct tgl_shape {
     tgl_type type_scale;
     /* Leading dimensions of scale factors per block, in factors; else 0. */
     int64_t ld_scale_a, ld_scale_b;
-    tgl_weights weights; /* type_a and type_b are the types that are multiplied: in memory, weights
-                            have another type (tgl_shape_stored_type()). Their leading dimension
-                            and stride count elements. scaling_* are TGL_SCALING_NONE then */
+    tgl_weights weights;   /* with weights, type_a and type_b are both the 16-bit type that is
+                              multiplied. In memory, the weights have another type
+                              (tgl_shape_stored_type()); their leading dimension and stride count
+                              its elements. scaling_* are TGL_SCALING_NONE */
     tgl_grouping grouping; /* TGL_GROUPED_ROWS and TGL_GROUPED_MASKED: groups are rows of D, and
                               `swapped` is false */
     tgl_group_form group_form;
@@ -74,8 +75,8 @@ typedef struct tgl_shape {
     tgl_shape_epilogue epilogue;
 } tgl_shape;
 
-/* Which operands a kernel reads as they are stored. A pre-pass expands the others (plan/complex.h,
- * plan/widen.h). */
+/* Which operands a kernel reads as they are stored. A pre-pass, a kernel that runs earlier, expands
+ * the others (plan/complex.h, plan/widen.h). */
 typedef enum tgl_direct {
     TGL_DIRECT_NONE,
     TGL_DIRECT_PAIRS_B, /* B of a complex product (pairs_b) */

@@ -22,8 +22,8 @@ int64_t tgl_type_bytes(tgl_type type, int64_t count);
 /* "default", "ieee", ... Static text. */
 const char *tgl_compute_name(tgl_compute compute);
 
-/* The alignment of an element in bytes: its size, or for complex types the size of its real part.
- */
+/* The alignment of an element in bytes: its size; for complex types the size of the real part; 1
+ * for I4. */
 size_t tgl_type_alignment(tgl_type type);
 
 static inline bool tgl_type_is_complex(tgl_type type)

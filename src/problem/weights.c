@@ -14,7 +14,7 @@ static bool has_weights(const tgl_problem *p)
     return p->type_b != p->type_a && (p->type_b == TGL_I8 || p->type_b == TGL_I4);
 }
 
-/* Members that only weights may have. */
+/* Refuses members that only weights may have. */
 static tgl_status check_no_weights(const tgl_problem *p)
 {
     if (p->scaling_a == TGL_SCALING_GROUP || p->scaling_d == TGL_SCALING_GROUP)
@@ -57,7 +57,8 @@ static tgl_status check_zeros(const tgl_problem *p)
     return TGL_OK;
 }
 
-/* Two elements of I4 are in one byte, so that an odd distance would end within a byte. */
+/* Two elements of I4 are in one byte. After an odd distance a row or a matrix would begin within a
+ * byte. */
 static tgl_status check_even(const tgl_problem *p)
 {
     if (p->type_b != TGL_I4) return TGL_OK;
@@ -82,7 +83,7 @@ static const char *unsupported_reason(const tgl_problem *p)
     return NULL;
 }
 
-/* The factors of all matrices must fit in memory. */
+/* Checks that the factors of all matrices of the batch fit in memory. */
 static tgl_status check_factors(const tgl_problem *p)
 {
     if (p->stride_scale_b < 0)

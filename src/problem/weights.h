@@ -18,8 +18,8 @@ typedef struct tgl_weights {
     tgl_type type; /* I8 or I4; 0: the shape has no weights, and the other members are 0 */
     bool is_a;     /* the weights are A of the shape, because it is swapped */
     bool has_factors, has_zeros;
-    int64_t group; /* successive k with one factor; at least 1. All of k if factors are not of
-                      groups */
+    int64_t group; /* number of successive k that share a factor, at least 1; k if the factors are
+                      not per group */
     int64_t ld, line_step, stride;
 } tgl_weights;
 

@@ -143,8 +143,8 @@ static void detect_model(char *model, size_t size)
 #endif
 
 #ifdef _SC_LEVEL1_DCACHE_SIZE
-/* The names of the caches of levels 1 to 3 for sysconf(). For level 3 glibc may add up several
- * caches, some of which this process cannot reach. */
+/* The arguments of sysconf() for the sizes of the caches of levels 1 to 3. For level 3 glibc may
+ * add up several caches, some of which this process cannot reach. */
 static const int cache_names[] = {0, _SC_LEVEL1_DCACHE_SIZE, _SC_LEVEL2_CACHE_SIZE,
                                   _SC_LEVEL3_CACHE_SIZE};
 #endif
@@ -171,8 +171,8 @@ void tgl_cpu_detect(cpu_facts *facts)
     *facts = (cpu_facts){
         .name = "unknown",
         .features = detect_features(),
-        /* The last arguments are assumed if no source knows the size. Few processors have smaller
-         * caches. */
+        /* The last argument is the size that is assumed if no source knows it. Few processors have
+         * smaller caches. */
         .l1d = cache_size(&allowed, 1, 32 << 10),
         .l2 = cache_size(&allowed, 2, 256 << 10),
         .l3 = cache_size(&allowed, 3, 0),

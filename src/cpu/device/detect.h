@@ -14,7 +14,8 @@ typedef enum cpu_feature {
     CPU_AVX512 = 1u << 2, /* AVX512F, BW, DQ and VL, which all processors with AVX-512 have except
                              Xeon Phi */
     CPU_NEON = 1u << 3,   /* NEON of aarch64, which has fused multiply-adds of f64 */
-    CPU_AMX = 1u << 4,    /* AMX-TILE, AMX-BF16, AMX-INT8, AVX512-VNNI; and Linux permits AMX */
+    CPU_AMX = 1u << 4,    /* AMX-TILE, AMX-BF16, AMX-INT8 and AVX512-VNNI. Whether Linux permits AMX
+                             to the process is found out later (tier_amx.c) */
     CPU_AVX512_BF16 = 1u << 5, /* AVX512-VNNI and AVX512-BF16, with VDPBF16PS at the rate of FMAs */
     CPU_AVX512_VNNI = 1u << 6,
 

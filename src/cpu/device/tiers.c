@@ -8,9 +8,9 @@
 
 #include <string.h>
 
-/* A tier that this build cannot compile (another architecture, or an older compiler) still has a
- * row, whose kernels are NULL. So TEGULA_CPU=-NAME accepts the names of all tiers. The build
- * defines TGL_CPU_X86 and similar flags as 1 or 0. */
+/* A tier that this build cannot compile (another architecture, or an older compiler) has a row,
+ * too, with kernels that are NULL, so that TEGULA_CPU=-NAME accepts the names of all tiers. The
+ * build defines TGL_CPU_X86 and similar flags as 1 or 0. */
 #define IF_1(x)            (&(x))
 #define IF_0(x)            NULL
 #define IF_VALUE(value, x) IF_##value(x)
@@ -57,7 +57,7 @@ static bool is_name(const char *text, const char *name, size_t length)
     return text != NULL && strlen(text) == length && memcmp(text, name, length) == 0;
 }
 
-/* The tier with this name of `length` characters; -1: none has it. */
+/* The index of the tier with this name of `length` characters; -1: there is none. */
 static int find_tier_by_name(const char *name, size_t length)
 {
     for (int i = 0; i < TIERS; i++)

@@ -94,7 +94,8 @@ typedef enum cpu_tail {
 typedef void cpu_small_fn(const tgl_small_product *x, const void *b, int64_t ldb, void *c,
                           int columns);
 
-/* Packs a panel: dst[p*width + i] := X(i, p) for i < count and p < k; 0 for count <= i < width.
+/* Packs a panel of X, which is op(A) or the transposed op(B): dst[p*width + i] := X(i, p) for i <
+ * count and p < k; 0 for count <= i < width.
  *    interleave: X(i, p) = src[i*ld + p]     (rows of A; columns of a transposed B)
  *    copy:       X(i, p) = src[p*ld + i]     (a transposed A; B itself) */
 typedef void cpu_pack_fn(void *dst, int64_t width, const void *src, int64_t ld, int64_t count,
@@ -163,7 +164,7 @@ typedef struct cpu_conversions {
     void (*widen[CPU_SHORTS])(float *to, const void *from, int64_t n);
     void (*narrow[CPU_SHORTS])(void *to, const float *from, int64_t n);
 
-    /* to[i] := (int32)from[i], or to[i] += (int32)from[i] if `add`. The elements of from are
+    /* to[i] := (int32)from[i], or to[i] += (int32)from[i] if `add`. The elements of `from` are
      * integers. */
     void (*add_integers)(int32_t *to, const float *from, int64_t n, bool add);
 

@@ -12,7 +12,8 @@
  */
 #include "cpu/kernels/word_tiles.h"
 
-/* STEPS: steps of k in a tile. ROW_OF_TILES: bytes of a panel for STEPS steps of k. */
+/* STEPS: steps of k in a tile. ROW_OF_TILES: bytes of STEPS steps of k in a packed panel, which has
+ * two tiles for each digit. */
 enum { STEPS = CPU_WORDS_STEPS_I8, ROW_OF_TILES = CPU_DIGITS * CPU_WORDS_BYTES };
 
 /* ---- Digits ---------------------------------------------------------------------------------- */
@@ -31,7 +32,7 @@ typedef struct line_scales {
 
 static inline line_scales scales_of(__m512i most)
 {
-    enum { BIAS = 127, FRACTION = 23 }; /* of FP32 */
+    enum { BIAS = 127, FRACTION = 23 }; /* exponent bias and fraction bits of FP32 */
     /* The largest magnitude of a line becomes an integer between 2^TOP (or slightly less) and
      * CPU_DIGITS_MOST < 2^(TOP + 1). */
     enum { TOP = 22 };

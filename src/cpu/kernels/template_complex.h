@@ -46,7 +46,8 @@ INLINE int64_t NAME(least)(int64_t x, int64_t y)
 
 /* ---- The end of a tile ----------------------------------------------------------------------- */
 
-/* The signs, 1 or -1, of x.im, y.re and y.im in the formulas for a*b at the head of this file. They
+/* The signs, 1 or -1, in the formulas for a*b at the head of this file: x_im is the sign of x.im;
+ * y_re is the sign of y.im in the real part; y_im is the sign of y.re in the imaginary part. They
  * depend on which operand is conjugated. */
 typedef struct NAME(signs) {
     T x_im, y_re, y_im;

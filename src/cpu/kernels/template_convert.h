@@ -17,7 +17,8 @@ static inline float CONVERT_NAME(f16_to_f32)(uint16_t half)
 {
     enum { BIAS = 127 - 15 };
     const uint32_t magnitude = half & 0x7fffu, sign = (uint32_t)(half & 0x8000u) << 16;
-    /* The exponent 31 of Inf and NaN becomes 255; other exponents are rebiased by 112. */
+    /* The exponent 31 of Inf and NaN becomes 255; all others are raised by 112, the difference of
+     * the biases. */
     const uint32_t exponent = magnitude >= 0x7c00u ? 255u - 31u : BIAS;
     const cpu_f32_bits normal = {.bits = (magnitude << 13) + (exponent << 23)};
     /* A denormal f16 is magnitude * 2^-24. The f32 with the bits 0x4b000000 + magnitude is 2^23 +

@@ -61,9 +61,9 @@ INLINE void OF(dot_rows)(const int rows, int64_t ahead, T *y, const E *M, int64_
         y[i] = NAME(sum_lanes)(acc[i][0] + acc[i][1]);
 }
 
-/* y := M*x, with prefetches of the following rows. With AVX-512 only rows of at most 4 KB are
- * prefetched: without prefetching an Intel Xeon reads rows of 2 KB 30 % slower, but longer rows 20
- * % faster. With AVX2 rows of any length are prefetched: it pays on Zen 4. */
+/* y := M*x. If M has a short type, FETCH_ROW prefetches the following rows. With AVX-512 only rows
+ * of at most 4 KB are prefetched: without prefetching an Intel Xeon reads rows of 2 KB 30 % slower,
+ * but longer rows 20 % faster. With AVX2 rows of any length are prefetched: it pays on Zen 4. */
 static void OF(dot)(void *to, const void *from, int64_t ld, int64_t rows, int64_t k, const void *by)
 {
     T *y = to;

@@ -10,7 +10,7 @@
  *   ELEMENT, SUM            the type of a sum, and of a vector of 16 sums
  *   FIRST_SUMS(offsets, j)  initial sums of vector j, 0 or 1, of a panel of B. offsets: the data
  *                           that packing may have put behind this panel
- *   OFFSETS                 the bytes of these data
+ *   OFFSETS                 bytes of the data at `offsets`
  *   DOT(sum, row, columns)  in each lane, sum + the products of a group of the row and of a column.
  *                           row: the same group in all lanes; columns: a column in each lane
  *   ADD, LOAD_C, STORE_C    add, load and store a SUM, the latter two with a mask

@@ -89,13 +89,13 @@
 enum { DIGIT_ORDERS = 4, LONGEST_ORDER = 2 };
 
 /* If C has at most this many elements (256 KB), tiles are stored directly to C, not to a buffer. A
- * product of 128 cubed then takes 14 % less time. For 512 cubed, whose C has 1 MB, it would take 10
- * % more, because the stores wait for the cache lines of C. */
+ * product with m = n = k = 128 then takes 14 % less time. With m = n = k = 512, where C has 1 MB,
+ * it would take 10 % more, because the stores wait for the cache lines of C. */
 enum { MOST_TO_C = 256 * 256 };
 
-/* The sums of one panel of A times one panel of B. AVX-512 instructions add them to C while the
- * next panels are multiplied, a few rows per step. The tile instructions cannot do this addition:
- * they treat denormal numbers of C as zero. */
+/* The sums of one panel of A times one panel of B. While the next panels are multiplied, AVX-512
+ * instructions add these sums to C, a few rows of C in each step of tiles. The tile instructions
+ * cannot do this addition: they treat denormal numbers of C as zero. */
 typedef struct panel_sums {
     float tiles[4][TILE_ROWS][16] __attribute__((aligned(64))); /* int32 for int8 */
     float *c; /* address of row `row` of this part of C, which receives its sums next */

@@ -3,8 +3,8 @@
  * Products of int8 by AVX2. VPMADDWD multiplies int16 and adds the two products of a pair in int32,
  * exactly. (VPMADDUBSW, which multiplies bytes, saturates the sum of two products.) Operands are
  * packed as int16, in panels of MR rows of op(A) or NR columns of op(B). Such a row or column is
- * called a line. For each pair of steps of k, a panel has the two elements of each of its lines,
- * side by side. Compiled with -mavx2; called only where detect.c found it.
+ * called a line. For each pair of successive steps of k, a panel has the two elements of each of
+ * its lines, side by side. Compiled with -mavx2; called only where detect.c found it.
  */
 #include "base/integers.h"
 #include "cpu/kernels/tier_tables.h"

@@ -23,12 +23,13 @@
 #define STORE_C(c, mask, x)    _mm512_mask_storeu_ps(c, mask, x)
 #include "cpu/kernels/template_word_tile.h"
 
-/* Zen 4 executes 32 multiply-adds a cycle by VDPBF16PS and 16 by f32 FMAs; with loads and packing
- * counted, 28 and 14. Products of f32 and f16 are not computed by words: with six and four products
+/* Zen 4 executes 32 multiply-adds a cycle by VDPBF16PS and 16 by f32 FMAs; including loads and
+ * packing, 28 and 14. Products of f32 and f16 are not computed by words: with six and four products
  * of words each, they would take 3 and 2 times as long as f32 FMAs. */
 const cpu_words tgl_cpu_words_avx512_bf16 = {
     .name = "AVX512-BF16",
-    .steps = {[CPU_WORDS_BF16] = 512, /* 256 steps: up to 4 % slower at 512 cubed and larger */
+    .steps = {[CPU_WORDS_BF16] = 512, /* with 256 steps products with m = n = k >= 512 are up to 4 %
+                                         slower */
               [CPU_WORDS_I8] = CPU_STEPS_VNNI},
     .cycles = {[CPU_WORDS_BF16] = 1 / 28.0, [CPU_WORDS_I8] = CPU_CYCLES_VNNI},
     .fma_cycles = 1 / 14.0,

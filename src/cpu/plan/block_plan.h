@@ -27,9 +27,8 @@ typedef struct cpu_block_plan {
     int64_t sum_ld;   /* leading dimension of a block of sums */
     /* Sizes in bytes of the buffers of a thread, in this order: block of A, block of B, weights
      * expanded to 16 bits (0: there are no weights), sums, a row for the epilogue, f32 products (0:
-     * they are written directly to the sums). Exception: if
-     * parts > 1, each job (run/cpu_jobs.h) has a buffer of sum_bytes for its sums, behind the
-     * buffers of all threads. */
+     * they are written directly to the sums). Exception: if parts > 1, each job (run/cpu_jobs.h)
+     * has a buffer of sum_bytes for its sums, behind the buffers of all threads. */
     size_t a_bytes, b_bytes, weights_bytes, sum_bytes, row_bytes, product_bytes;
     size_t thread_bytes; /* bytes of all buffers of a thread and of the workspace of `product` */
 } cpu_block_plan;

@@ -10,7 +10,7 @@
 #include "problem/scales.h"
 
 /* Minimum work of a thread in a product by words, in cycles. With AMX this is the time of 4e5
- * multiply-adds of bf16. Of the values tried, it was the fastest at 128 cubed. */
+ * multiply-adds of bf16. Of the values tried, it was the fastest for m = n = k = 128. */
 static const double CYCLES_PER_THREAD = 1500;
 
 /* The largest block that is converted to f32: MAX_ROWS of op(A), MAX_COLUMNS of op(B), MAX_STEPS of
@@ -19,7 +19,6 @@ static const double CYCLES_PER_THREAD = 1500;
 enum { MAX_ROWS = 256, MAX_COLUMNS = 256, MAX_STEPS = 512, MIN_ROWS = 32, MIN_COLUMNS = 64 };
 _Static_assert(MAX_STEPS <= 1024, "f32 sums of int8 would be rounded");
 
-/* The shape of the f32 product of one block, whose operands are contiguous f32 copies. */
 tgl_shape tgl_cpu_block_shape(const tgl_shape *s, int64_t m, int64_t n, int64_t k, int64_t ldc)
 {
     return (tgl_shape){
@@ -44,8 +43,8 @@ tgl_shape tgl_cpu_block_shape(const tgl_shape *s, int64_t m, int64_t n, int64_t 
     };
 }
 
-/* Chooses the blocks of a GEMV. A block is a rectangle of the matrix; the part of the vector that
- * it needs fits in the L1 cache. */
+/* Chooses the blocks of a GEMV. A block is a rectangle of the matrix. The part of the vector by
+ * which it is multiplied fits in the L1 cache. */
 static void choose_vector_blocks(const tgl_shape *s, int threads, cpu_block_plan *h)
 {
     enum { LINES = 256, LONG_LINES = 4096 };
@@ -90,8 +89,8 @@ static bool takes_only_words(const cpu_block_plan *h)
     return h->words != NULL && h->type->sums_are_integers;
 }
 
-/* Bytes of the buffer for a block of op(A) or op(B). It holds f32, words or digits, whichever takes
- * the most memory. lines: rows of op(A) or columns of op(B). */
+/* Bytes of the buffer for a block of op(A) or op(B). It is large enough for each form that the
+ * block can have: f32, words or digits. lines: rows of op(A) or columns of op(B). */
 static size_t operand_bytes(const cpu_block_plan *h, int64_t lines)
 {
     const size_t words = tgl_cpu_words_bytes(h->type->words, lines, h->word_steps);
@@ -101,8 +100,8 @@ static size_t operand_bytes(const cpu_block_plan *h, int64_t lines)
     return tgl_cpu_aligned(most > f32 ? most : f32);
 }
 
-/* Plans the f32 product of a whole block, and sizes the workspace. Smaller blocks at the edges use
- * the same plan. */
+/* Plans the f32 product of a whole block, and computes the sizes of the workspace. Smaller blocks
+ * at the edges use the same plan. */
 static void plan_product(const tgl_shape *s, const cpu_machine *machine, const cpu_kernels *kernels,
                          cpu_blocking blocking, cpu_block_plan *h)
 {
@@ -120,9 +119,10 @@ static void plan_product(const tgl_shape *s, const cpu_machine *machine, const c
     if (is_converted || tgl_shape_has_blocked_scales(s)) h->product_bytes = h->sum_bytes;
 }
 
-/* Sizes the workspace of a GEMV. a_bytes: a block's part of the vector, as f32. b_bytes: the same
- * elements in their own type, gathered if they are strided. The sums, the row for the epilogue and
- * the products have 4 bytes for each element of the result that a block computes. */
+/* Computes the sizes of the workspace of a GEMV. a_bytes: a block's part of the vector, as f32.
+ * b_bytes: the same elements in their own type, gathered if they are strided. The sums, the row for
+ * the epilogue and the products have 4 bytes for each element of the result that a block
+ * computes. */
 static void plan_vector_blocks(const tgl_shape *s, const cpu_tier *tier, cpu_block_plan *h)
 {
     const cpu_short type = cpu_short_of(s->type_a);

@@ -11,8 +11,8 @@
 
 enum { BLOCK_MAX = 65536 };
 
-/* The member of *blocking that an option sets. text, length: the option, NAME=VALUE, and its number
- * of characters. *max := the largest permitted value. NULL: there is no such option. */
+/* The member of *blocking that an option sets. text: the option, NAME=VALUE; length: its number of
+ * characters. *max := the largest permitted value. NULL: there is no such option. */
 static int *find_option(const char *text, size_t length, cpu_blocking *blocking, int *max)
 {
     *max = BLOCK_MAX;

@@ -35,13 +35,13 @@ typedef struct cpu_model {
     struct {
         int each_row, min;
     } few_row_steps;
-    cpu_beyond bands; /* cache that C must exceed to be computed in bands of rows if k is short
+    cpu_beyond bands; /* if k is short and C exceeds this cache, C is computed in bands of rows
                          (cpu_planner.c) */
 
-    cpu_fraction a_block; /* size of a block of A as a fraction of L2, if A has several
+    cpu_fraction a_block; /* size of a block of A as a fraction of L2, if A is divided into
                              blocks */
-    int a_block_min_kb; /* minimum size of a block of A in KB, if A has several blocks; the planner
-                           limits it to L2 / 3 */
+    int a_block_min_kb;   /* minimum size of a block of A in KB, if A is divided; the planner limits
+                             it to L2 / 3 */
     cpu_fraction a_one_block; /* A is one block if it takes at most this fraction of L2 */
     int a_block_max_rows;     /* maximum number of rows of a block of A */
 

@@ -30,7 +30,8 @@ typedef struct cpu_machine {
 } cpu_machine;
 
 typedef enum cpu_path {
-    CPU_PATH_GEMM,   /* register tiles in three blocking loops, with packing if it pays */
+    CPU_PATH_GEMM,   /* register tiles (cpu_gemm.c) in three loops over blocks, with packing if it
+                        pays */
     CPU_PATH_SMALL,  /* a few register tiles, operands read in place */
     CPU_PATH_VECTOR, /* C has one row or one column */
     CPU_PATH_SCALE,  /* k == 0: D := beta*C */
@@ -54,8 +55,8 @@ typedef struct cpu_plan {
     int grid_m, grid_n; /* CPU_SHARE_C: number of rectangles of C along m and n; else 1 */
     int64_t parts;      /* CPU_SHARE_K: number of parts of k; else 1 */
     bool pack_a, pack_b;
-    bool keep_b;           /* keep all packed panels of a block of B; false: each panel overwrites
-                              the one before */
+    bool keep_b;           /* keep all packed panels (strips as wide as a register tile) of a block
+                              of B; false: each panel overwrites the one before */
     bool in_bands;         /* C is computed in bands of a few rows (is_in_bands() in cpu_planner.c),
                               with a block of B in L2 */
     bool fetch;            /* prefetch the next panel of B, or the next product of a batch, because

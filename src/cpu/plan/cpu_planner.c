@@ -4,10 +4,9 @@
  * Values that differ by processor model are in the table of cpu_models.c.
  *
  * Terms: a rectangle is the part of C that a thread computes at once (cpu_sharing.c). A tile of
- * rows is mr rows, the height of a register tile. A panel of B is as wide as a register tile. The
- * comment of a constant begins with its source. F: a formula or a manual. M: measured
- * (docs/notes/2026-11-26-cpu-planner.md). C: chosen by judgment, without a measurement of its
- * own.
+ * rows is mr rows, the height of a register tile. A panel of B is a strip as wide as a register
+ * tile. The comment of a constant begins with its source. F: a formula or a manual. M: measured
+ * (docs/notes/2026-11-26-cpu-planner.md). C: chosen by judgment, without a measurement of its own.
  */
 #include "cpu/kernels/shares.h"
 #include "cpu/plan/block_plan.h"
@@ -32,8 +31,8 @@ typedef struct plan_input {
 enum {
     /* Caches */
     LINE = 64,          /* F: bytes of a cache line */
-    PAGE = 64 * LINE,   /* F: bytes of all 64 sets of an L1 cache; addresses at this distance share
-                           a set */
+    PAGE = 64 * LINE,   /* F: bytes of one line in each of the 64 sets of an L1 cache; addresses at
+                           this distance share a set */
     L3_CORES = 8,       /* F: cores of an AMD chiplet (CCX), which share an L3 */
     CORES_OF_BATCH = 3, /* C: a batch that fits in this many cores' shares of L3 is not
                            prefetched */
@@ -41,10 +40,11 @@ enum {
     /* Packing and prefetching */
     NARROW_PANELS = 2,     /* C: C is narrow if its columns fit in this many panels of B */
     LARGE_B = 8,           /* C: B is large if it exceeds L2 / LARGE_B */
-    MIN_ROW_BYTES = 256,   /* M: hardware prefetchers alone read shorter rows of B fast enough */
+    MIN_ROW_BYTES = 256,   /* M: in bytes; hardware prefetchers alone read shorter rows of B fast
+                              enough */
     MIN_PANEL_KB = 32,     /* M: minimum KB of a prefetched product of a batch if B is one panel */
-    MAX_SPREAD = 2,        /* C: batches are prefetched up to this ratio of leading dimension to row
-                              length */
+    MAX_SPREAD = 2,        /* C: a batch is prefetched only if no leading dimension exceeds this
+                              many times the row length */
     MIN_WORK_A = 20000000, /* C: pack A if a rectangle has more multiply-adds than this */
     MIN_WORK_B = 2000000,  /* C: pack B if a rectangle has more multiply-adds than this */
     TILES_IN_PLACE = 4,    /* C: B is not packed if a rectangle is at most this many tiles high. The
@@ -87,7 +87,7 @@ static bool is_narrow(const plan_input *in, int64_t columns)
     return columns <= NARROW_PANELS * in->nr;
 }
 
-/* Whether this many columns of B exceed the part of L2 that is left beside A and C. Such a B is
+/* Whether this many columns of B exceed the part of L2 that is left beside A and C. If so, B is
  * prefetched. */
 static bool is_large_b(const plan_input *in, int64_t columns)
 {
@@ -155,8 +155,8 @@ static int64_t even_block(int64_t total, int64_t max, int64_t unit)
     return max64(tgl_min64(max, tgl_round_up(even, unit)), 1);
 }
 
-/* Elements of a block of A, if A has several blocks. It leaves the rest of L2 to the panels of B
- * and the tiles of C. It must not be small, because B is read once for each block of A. */
+/* Elements of a block of A, if A has several blocks. The panels of B and the tiles of C use the
+ * rest of L2. A block must not be small, because B is read once for each block of A. */
 static int64_t elements_of_a(const plan_input *in)
 {
     const cpu_fraction share = in->model->a_block;
@@ -165,17 +165,17 @@ static int64_t elements_of_a(const plan_input *in)
     return max64(in->l2 / share.of * share.parts, min) / in->element;
 }
 
-/* kc if C is narrow: the largest for which the block of B (and the next one, if it is prefetched)
- * fits in L2 / NARROW_B. A large kc reads long contiguous parts of the rows of A. */
+/* kc if C is narrow: the largest kc with which the block of B (and the next one, if it is
+ * prefetched) fits in L2 / NARROW_B. A large kc reads long contiguous parts of the rows of A. */
 static int64_t steps_if_narrow(const plan_input *in)
 {
     const int64_t columns = in->shape->n, blocks = fetches_next_block(in, columns) ? 2 : 1;
     return in->l2 / (NARROW_B * blocks) / in->element / columns;
 }
 
-/* kc if C has few rows and B comes from memory. It is small for two reasons: memory delivers long
- * rows of B fastest if only a few rows are read at a time; and loading and storing C once for each
- * block costs little if C has few rows. */
+/* kc if C has few rows and B comes from memory. This kc is small for two reasons: memory delivers
+ * long rows of B fastest if only a few rows are read at a time; and loading and storing C once for
+ * each block costs little if C has few rows. */
 static int64_t steps_of_few_rows(const plan_input *in)
 {
     const int64_t rows = in->shape->m, a_fits = elements_of_a(in) / rows;

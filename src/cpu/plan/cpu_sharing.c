@@ -11,29 +11,30 @@
 #include "cpu/kernels/shares.h"
 
 enum {
-    LARGE_PRODUCT = 256, /* C: in a batch, all threads share one product if it has work for this
-                            many threads */
+    LARGE_PRODUCT = 256, /* C: in a batch, all threads work on one product at a time if it has work
+                            for this many threads */
     DEEP = 16,           /* C: split-K only if k >= DEEP * max(m, n) */
     FEW_TILES = 64,      /* C: split-K only if C has fewer tiles per thread than this */
     MAX_RECTANGLES = 8,  /* M: maximum number of rectangles per thread */
-    RECTANGLES = 4, /* M: a thread gets more rectangles than this only if each has LARGE_WORK */
-    MIN_SIDE = 48,  /* M: minimum rows or columns of a rectangle; narrower ones are slower */
-    WIDE = 640,     /* M: rectangles with at least this many columns are cut along n, not m */
-    SHORT_K = 128,  /* M: below this k, C is not cut further if B is transposed: each rectangle
-                       would have to pack B again */
+    RECTANGLES = 4,      /* M: a thread gets more rectangles than this only if each has at least
+                            LARGE_WORK */
+    MIN_SIDE = 48,       /* M: minimum rows or columns of a rectangle; narrower ones are slower */
+    WIDE = 640,          /* M: rectangles with at least this many columns are cut along n, not m */
+    SHORT_K = 128,       /* M: below this k, C is not cut further if B is transposed: each rectangle
+                            would have to pack B again */
 };
 
 /* Amounts of work, in multiply-adds of f32. */
 static const double WORK_PER_THREAD = 1e5; /* M: minimum work of a thread, 1 to 2 us */
 static const double MIN_WORK =
-    2e6; /* F: minimum work of a rectangle: MIN_WORK_B of cpu_planner.c */
+    2e6; /* F: minimum work of a rectangle, equal to MIN_WORK_B of cpu_planner.c */
 static const double LARGE_WORK = 6e7; /* M: minimum work of a rectangle that packs a transposed A */
 
 /* Costs in cost(). Unit: the time to multiply a tile of rows by one vector of columns. */
-static const double ONE_VECTOR = 1.1; /* C: factor for rectangles one vector wide, which are limited
-                                         by loads */
-static const double LOAD_B = 0.25;    /* M: loading a vector of B; with 0.25 a C of 4096 x 16 is
-                                         divided along m, a C of 12 rows is not */
+static const double ONE_VECTOR = 1.1; /* C: factor on the time of rectangles one vector wide, which
+                                         is limited by loads */
+static const double LOAD_B = 0.25;    /* M: loading a vector of B. With 0.25 a C of 4096 x 16 is
+                                         divided along m, and a C of 12 rows is not */
 static const double PACK_A = 1;       /* C: packing one tile of rows of a transposed A */
 static const double SIDE = 0.001; /* C: added per tile of rows and per vector of columns, to prefer
                                      square rectangles */

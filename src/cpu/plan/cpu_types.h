@@ -13,8 +13,8 @@
 
 typedef struct cpu_type {
     tgl_type type;    /* the type of A and B */
-    unsigned scaled;  /* a set: bit 0 if the row is for products without scale factors, bit 1 if it
-                         is for products with them */
+    unsigned scaled;  /* a set: bit 0 if the row is for products without scale factors, bit 1 if for
+                         products with scale factors */
     unsigned results; /* a set of types: those that C and D may have */
     unsigned addends; /* a set of types: those that bias and residual may have */
     tgl_activation last_activation; /* the last supported activation, in the order of

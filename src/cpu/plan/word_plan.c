@@ -11,11 +11,12 @@ static cpu_word_kind kind_of(const tgl_shape *s)
     return tgl_cpu_type_of(s)->words;
 }
 
-/* Maximum rows of op(A) or columns of op(B) in a block. With smaller blocks, A and B would be
- * packed more often; with larger ones, the block of sums would exceed L2. int8 has larger blocks,
- * because its sums are usually added in D itself and packing takes a larger part of the time: 2560
- * instead of 1280 makes 2048 cubed 3 % faster (Zen 4). MAX_LINES_OF_FEW applies if the other
- * operand has at most FEW lines: a packed block is then used while it is in L2. */
+/* Maximum lines (rows of op(A) or columns of op(B)) in a block. With smaller blocks, A and B would
+ * be packed more often; with larger ones, the block of sums would exceed L2. int8 has larger
+ * blocks, because its sums are usually added in D itself and packing takes a larger part of the
+ * time: with 2560 instead of 1280 lines, a product with m = n = k = 2048 is 3 % faster (Zen 4).
+ * MAX_LINES_OF_FEW applies if the other operand has at most FEW lines, so that a packed block is
+ * still in L2 when it is multiplied. */
 enum { MAX_LINES = 1280, MAX_LINES_I8 = 2560, MAX_LINES_OF_FEW = 256, FEW = 64 };
 
 /* Minimum k of a product by digits. */
@@ -55,9 +56,9 @@ static int64_t fewest_blocks(cpu_word_kind kind, int64_t total, int64_t other)
     return cpu_ceil_div(total, other <= FEW ? MAX_LINES_OF_FEW : most);
 }
 
-/* Steps of k in a block if k is cut into nearly equal blocks: a short last block would take as long
- * as a whole one. A block may have up to 1.5 times the usual number of steps of k. f32 is an
- * exception, because its words and digits fill the L1 cache already with the usual number of
+/* Steps of k in a block. k is cut into nearly equal blocks, because a short last block would take
+ * as long as a whole one. A block may have up to 1.5 times the usual number of steps of k. f32 is
+ * an exception, because its words and digits fill the L1 cache already with the usual number of
  * steps. */
 static int64_t even_steps(const cpu_words *words, cpu_word_kind kind, int64_t k)
 {
@@ -68,7 +69,8 @@ static int64_t even_steps(const cpu_words *words, cpu_word_kind kind, int64_t k)
     return tgl_min64(k, tgl_round_up(even, tgl_cpu_word_steps(kind)));
 }
 
-/* The kind to try first for each block: digits if they are faster, else the type's words. */
+/* The kind of words to try first for each block: digits (cpu_words.h) if they are faster, else the
+ * words of the type. */
 static cpu_word_kind first_kind(const tgl_shape *s, const cpu_words *words)
 {
     const cpu_word_kind kind = kind_of(s);

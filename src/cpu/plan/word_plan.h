@@ -16,9 +16,9 @@ const cpu_words *tgl_cpu_words_for(const tgl_shape *shape, const cpu_tier *tier)
  * h->words has been set. */
 void tgl_cpu_word_blocks(const tgl_shape *shape, int threads, cpu_block_plan *h);
 
-/* Split-K: the number of parts into which k is divided, so that all threads have work. It is 1
- * unless D has fewer blocks than there are threads. blocks: blocks of D. Each part has at least
- * `steps` steps of k. */
+/* Split-K: the number of parts into which k is divided, so that all threads have work. It is above
+ * 1 only if D has at most half as many blocks as there are threads. blocks: the number of blocks of
+ * D. Each part has at least `steps` steps of k. */
 int64_t tgl_cpu_parts_of_k(int64_t blocks, int threads, int64_t k, int64_t steps);
 
 #endif

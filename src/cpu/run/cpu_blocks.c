@@ -6,7 +6,7 @@
  *
  *     for each block of kb steps of k
  *         pack the block of op(A), mb x kb, and of op(B), kb x nb, as words, and multiply them, if
- *         that suits the product (multiply_words.c); else
+ *         the elements permit it (multiply_words.c); else
  *             convert the blocks to f32
  *             add their product to a block of sums, mb x nb; cpu_gemm.c or cpu_small.c computes
  *             this product on one thread
@@ -59,7 +59,8 @@ typedef struct d_block {
 
 /* ---- Reading blocks -------------------------------------------------------------------------- */
 
-/* Expands the block of weights. lines: the job's rows or columns. */
+/* Expands the block of weights to 16 bits. lines: the job's rows (if A has the weights) or
+ * columns. */
 static cpu_words_source expanded(const d_block *x, cpu_range lines, int64_t first, int64_t k)
 {
     const cpu_weights_block block = {.shape = x->product->shape,
@@ -239,8 +240,8 @@ static void multiply_block(d_block *x, int64_t first, int64_t k)
 
 /* Whether the sums need no further operation, so that they are added directly in D. If ldd is a
  * multiple of 8 KB, the rows of a tile share a set of the L1 cache: a separate block of sums,
- * copied to D, is then 5 to 20 % faster (1024 and 2048 cubed, Xeon with AMX). Sums of int8 are
- * always faster in D. */
+ * copied to D, is then 5 to 20 % faster (m = n = k = 1024 and 2048, Xeon with AMX). Sums of int8
+ * are always faster in D. */
 static bool are_results(const cpu_product *product)
 {
     const tgl_shape *s = product->shape;

@@ -3,7 +3,7 @@
  * The loops around the register tile. A job (cpu_jobs.h) is a rectangle of C:
  *
  *     for each block of nc columns of C and B
- *         for each block of kc of k
+ *         for each block of kc steps of k
  *             for each block of mc rows:        pack A's block, mc x kc, if that pays
  *                 for each panel of B, up to nv vectors wide
  *                     for each panel of A, up to mr rows
@@ -70,7 +70,7 @@ static void cut_rows(row_block *block, int mr)
     block->rest = (total - block->first) % (block->tiles - 1);
 }
 
-/* Rows of tile q. */
+/* The number of rows of tile q. */
 static int64_t tile_height(const row_block *block, int64_t q)
 {
     return q == 0 ? block->first : block->base + (q <= block->rest);

@@ -49,8 +49,7 @@ static int cut(int total, int parts, int index)
     return base + (index < total - base * parts);
 }
 
-/* ---- The next product of a batch ---------------------------------------------------------------
- */
+/* ---- The next product of a batch ------------------------------------------------------------- */
 
 /* A, B and C of the next product of a batch. Each tile of the present product prefetches a part of
  * one of these matrices: hardware prefetchers follow a row, but do not find the next matrix. */
@@ -74,8 +73,7 @@ static cpu_beside next_part(next_product *next, int64_t width)
     return beside;
 }
 
-/* ---- One product -------------------------------------------------------------------------------
- */
+/* ---- One product ----------------------------------------------------------------------------- */
 
 /* How full a last vector with this number of valid columns is. */
 static cpu_tail tail_of(const cpu_kernels *kernels, int columns)
@@ -279,8 +277,7 @@ static __attribute__((noinline)) bool multiply_unusual(const cpu_kernels *kernel
     return true;
 }
 
-/* Computes one product without a plan. The result has the same bits as one with a plan. Returns
- * false, without a result, if the product is not small. */
+/* The result has the same bits as one that is computed with a plan. */
 bool tgl_cpu_run_small(const tgl_device *dev, const tgl_small_product *x)
 {
     const cpu_tier *tier = ((const cpu_device *)dev->state)->tiers[0];

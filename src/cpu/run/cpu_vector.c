@@ -145,7 +145,8 @@ void tgl_cpu_vector(const cpu_product *product)
 /* ---- Without a plan -------------------------------------------------------------------------- */
 
 /* SHORT_BYTES: size in bytes of the buffers on the stack, for x and for the sums. FOR_ONE_THREAD:
- * maximum number of multiply-adds for which a plan would use one thread. */
+ * maximum number of multiply-adds; a plan for so few multiply-adds uses one thread, too
+ * (cpu_sharing.c). */
 enum { SHORT_BYTES = 512 * sizeof(double), FOR_ONE_THREAD = 1 << 17 };
 
 bool tgl_cpu_small_vector(const cpu_kernels *kernels, const tgl_small_product *product)

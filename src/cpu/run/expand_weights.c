@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * w := round((q - zero) * factor), for short runs of contiguous elements: first the integers as
- * bytes, then the products in f32, then these rounded to 16 bits. See expand_weights.h.
+ * w := round((q - zero) * factor), for short runs of contiguous elements. Each run is first
+ * expanded to int8, then computed in f32, and then rounded to 16 bits. See expand_weights.h.
  */
 #include "cpu/run/expand_weights.h"
 #include "base/integers.h"
@@ -12,7 +12,8 @@ enum { RUN = 256 }; /* elements that are expanded at once; their buffers are on 
 /* A run of contiguous elements of the stored matrix. The index of the factor of element i is
  * factor + i * step. */
 typedef struct element_run {
-    int64_t at, length;   /* index of the first element in the matrices of the batch; elements */
+    int64_t at, length;   /* index of the first element in the memory of all matrices of the batch;
+                             number of elements */
     int64_t factor, step; /* step is 0 or 1 */
 } element_run;
 
@@ -59,8 +60,9 @@ static void expand_run(const cpu_weights_block *x, const element_run *r, void *t
     cpu_write_line(x->conversions, x->shape->type_a, to, 0, values, r->length);
 }
 
-/* Elements of a contiguous row from index `i` on that are expanded at once: up to the end of the
- * row, and along k up to the end of the group. */
+/* How many elements of a contiguous row are expanded at once: at most `left`, the rest of the row,
+ * and if the row is along k, at most the rest of the group. p: the step of k of the first
+ * element. */
 static int64_t length_of_run(const tgl_weights *w, bool k_contiguous, int64_t p, int64_t left)
 {
     const int64_t most = tgl_min64(left, RUN);

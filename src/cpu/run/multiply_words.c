@@ -29,11 +29,11 @@
 
 #include <math.h>
 
-/* A block is multiplied by digits only if tgl_cpu_digit_error() is at most MOST_DIGIT_ERROR, and by
- * cpu_words.multiply_fewer(), which omits more products, only if it is at most
- * MOST_DIGIT_ERROR_OF_FEWER. Typical values for blocks of random elements, with those of
- * multiply_fewer() in parentheses: 30 to 90 (60 to 170) if uniform in (-1,1) or (0,1), 180 to 320
- * (460 to 830) if normal. */
+/* A block of k steps is multiplied by digits only if tgl_cpu_digit_error() is at most min(k,
+ * MOST_DIGIT_ERROR), and by cpu_words.multiply_fewer(), which omits more products, only if the
+ * error with these omissions is at most MOST_DIGIT_ERROR_OF_FEWER. Typical values for blocks of
+ * random elements, with those of multiply_fewer() in parentheses: 30 to 90 (60 to 170) if uniform
+ * in (-1,1) or (0,1), 180 to 320 (460 to 830) if normal. */
 enum { MOST_DIGIT_ERROR = 512, MOST_DIGIT_ERROR_OF_FEWER = 256 };
 
 static int log2_up(int64_t x)
@@ -93,8 +93,8 @@ double tgl_cpu_digit_error(int64_t k, const cpu_exponents *a, const cpu_exponent
 
 /* Whether A is read in place, not packed. The lines of A must be a multiple of CPU_WORDS_LINES, and
  * its k a multiple of tgl_cpu_word_steps(). The rows of A must not compete for few sets of the L1
- * cache: either they follow each other without gaps (ld == k), or they are read only once, for a
- * single panel of B. */
+ * cache. They do not if they follow each other without gaps (ld == k), or if they are read only
+ * once, for a single panel of B. */
 static bool is_unpacked(const cpu_words *words, cpu_word_kind kind, const cpu_words_source *a,
                         int64_t n)
 {
