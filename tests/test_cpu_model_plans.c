@@ -30,7 +30,7 @@ typedef struct processor {
 static const processor processors[] = {
     {{.model = "AuthenticAMD 25.1", .l1d = 32 << 10, .l2 = 512 << 10, .l3 = 32 << 20}, /* Zen 3 */
      {{"portable", 0xae3488c57cce7991, 0x474aeba476fe1f60},
-      {"avx2", 0xffbea16ec22a770e, 0xedd46576ed97a191}}},
+      {"avx2", 0x195fa18b4961313b, 0xedd46576ed97a191}}},
     {{.model = "AuthenticAMD 25.17", .l1d = 32 << 10, .l2 = 1 << 20, .l3 = 32 << 20}, /* Zen 4 */
      {{"portable", 0x5e24f52641d197ce, 0x5aa6b4f93f1c053f},
       {"avx2", 0x8720688092c2136c, 0x09f066c2b211dedb},

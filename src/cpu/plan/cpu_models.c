@@ -25,7 +25,7 @@ enum { ANY = 0, AVX2 = 32, AVX512 = 64 };
 const cpu_model tgl_cpu_models[] = {
 
     /* Zen 3: epyc-zen3/cpu.csv, cpu_random.csv */
-    {"AuthenticAMD 25.1",  AVX2,   {6, 128}, L3,    {2, 7}, 160, {3, 5}, 512, false,   0, L2,  8, {0, 0}, {0, 0}},
+    {"AuthenticAMD 25.1",  AVX2,   {6, 128}, L3,    {2, 7}, 160, {3, 5}, 512, false, 400, L2,  8, {0, 0}, {0, 0}},
     /* Zen 4: epyc-zen4/cpu-avx2.csv, cpu_random-avx2.csv */
     {"AuthenticAMD 25.17", AVX2,   {6, 128}, L3,    {2, 7}, 160, {3, 5}, 512, false, 900, L3, 16, {0, 0}, {0, 0}},
     /* Zen 4: epyc-zen4/cpu.csv, cpu_random.csv */
