@@ -43,7 +43,7 @@ static const struct {
     [TGL_DRIVER] = {"TGL_DRIVER", "a call to the CUDA driver or the operating system failed"},
     [TGL_DEVICE_LOST] = {"TGL_DEVICE_LOST", "a kernel faulted; the device can only be closed"},
     [TGL_KERNEL_FAULT] = {"TGL_KERNEL_FAULT",
-                          "the simulator stopped a kernel because of an error in it"},
+                          "a kernel was stopped because of an error in it"},
     [TGL_UNKNOWN_KERNEL] = {"TGL_UNKNOWN_KERNEL", "the device has no kernel of that name"},
     [TGL_BAD_SETTING] = {"TGL_BAD_SETTING", "an environment variable has an invalid value"},
     [TGL_BAD_BATCHING] = {"TGL_BAD_BATCHING",

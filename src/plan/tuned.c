@@ -28,9 +28,9 @@ const tgl_tuned *tgl_tuned_at(int index)
 }
 
 /* Whether rows of this many elements can be copied with the widest instructions. */
-static bool is_wide(const tgl_shape *s, int64_t elements)
+static bool is_wide(tgl_type type, int64_t elements)
 {
-    return elements * (int64_t)tgl_type_size(s->type_d) % WIDE_BYTES == 0;
+    return elements * (int64_t)tgl_type_size(type) % WIDE_BYTES == 0;
 }
 
 /* Whether both shapes allow the same copy widths along M and N. Tiles for wide copies are slow with
@@ -39,7 +39,8 @@ static bool is_alike(const tgl_tuned *row, const tgl_shape *s)
 {
     const int64_t a = s->trans_a ? s->m : 0, row_a = s->trans_a ? row->m : 0;
     const int64_t b = s->trans_b ? 0 : s->n, row_b = s->trans_b ? 0 : row->n;
-    return is_wide(s, a) == is_wide(s, row_a) && is_wide(s, b) == is_wide(s, row_b);
+    return is_wide(s->type_a, a) == is_wide(s->type_a, row_a) &&
+           is_wide(s->type_b, b) == is_wide(s->type_b, row_b);
 }
 
 static double log2_ratio(int64_t x, int64_t y)
@@ -112,11 +113,11 @@ const tgl_tuned *tgl_tuned_find(const char *chip, const tgl_shape *s, const tgl_
 
 /* Whether the matrix allows the same copy width as the matrix that was measured, which was
  * contiguous with rows of `row` elements. */
-static bool has_measured_width(const tgl_shape *s, int64_t row, int64_t lines, int64_t ld,
-                               int64_t stride)
+static bool has_measured_width(tgl_type type, int64_t row, int64_t lines, int64_t ld,
+                               int64_t batch, int64_t stride)
 {
-    if (is_wide(s, ld) != is_wide(s, row)) return false;
-    return s->batch == 1 || (stride > 0 && is_wide(s, stride) == is_wide(s, row * lines));
+    if (is_wide(type, ld) != is_wide(type, row)) return false;
+    return batch == 1 || (stride > 0 && is_wide(type, stride) == is_wide(type, row * lines));
 }
 
 bool tgl_tuned_is_for(const tgl_tuned *row, const char *chip, const tgl_shape *s)
@@ -124,11 +125,11 @@ bool tgl_tuned_is_for(const tgl_tuned *row, const char *chip, const tgl_shape *s
     return strcmp(row->chip, chip) == 0 && row->m == s->m && row->n == s->n && row->k == s->k &&
            row->batch == s->batch && is_of_type(row, s) && s->in_place && !s->device_scalars &&
            !s->pointers && tgl_epilogue_is_none(&s->epilogue) &&
-           has_measured_width(s, s->trans_a ? s->m : s->k, s->trans_a ? s->k : s->m, s->lda,
-                              s->stride_a) &&
-           has_measured_width(s, s->trans_b ? s->k : s->n, s->trans_b ? s->n : s->k, s->ldb,
-                              s->stride_b) &&
-           has_measured_width(s, s->n, s->m, s->ldd, s->stride_d);
+           has_measured_width(s->type_a, s->trans_a ? s->m : s->k, s->trans_a ? s->k : s->m,
+                              s->lda, s->batch, s->stride_a) &&
+           has_measured_width(s->type_b, s->trans_b ? s->k : s->n, s->trans_b ? s->n : s->k,
+                              s->ldb, s->batch, s->stride_b) &&
+           has_measured_width(s->type_d, s->n, s->m, s->ldd, s->batch, s->stride_d);
 }
 
 bool tgl_tuned_holds(const tgl_tuned *row, const char *chip, const tgl_shape *s,
