@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a call of libtegula_blas.so costs beside tgl_sgemm(): SGEMM of 8 x 8 x 8 with both, by
- * turns.
+ * Compares the time of a call of sgemm_() in libtegula_blas.so with that of tgl_sgemm(). Both
+ * compute products of 8 x 8 x 8, in turn.
  *
  *     build/bench/blas_call [ROUNDS]
  *
@@ -30,7 +30,7 @@ static double now(void)
     return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
 }
 
-/* The nanoseconds of a call of tgl_sgemm(). */
+/* The mean time of a call of tgl_sgemm(), in nanoseconds. */
 static double time_library(tgl_device *cpu)
 {
     const double begin = now();

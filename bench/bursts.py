@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""For scripts that time Tegula beside PyTorch on a GPU: bursts, a check of results, and the head of a
-table."""
+"""Functions for scripts that time Tegula beside PyTorch on a GPU. A burst is a series of runs without a wait
+between them."""
 
 import statistics
 import sys
@@ -15,7 +15,7 @@ Runs = Dict[str, Callable[[], object]]
 
 
 def burst(run: Callable[[], object], seconds: float) -> float:
-    """Seconds of a run, in a burst of about this time."""
+    """The mean seconds of a run, in a burst of about `seconds`."""
     begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     count = 2
     while True:
@@ -45,7 +45,8 @@ def close(found: torch.Tensor, expected: torch.Tensor) -> None:
 
 
 def begin_table(path: Optional[str], note: str, columns: str) -> TextIO:
-    """The file for the results, with their origin, or standard output. note: more of the origin."""
+    """Opens the file for the results (None: standard output), and writes their origin and the names of the
+    columns. note: text that is added to the origin."""
     out = open(path, "w", encoding="utf-8") if path else sys.stdout
     if path:
         out.write(results_csv.origin())

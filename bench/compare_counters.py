@@ -6,9 +6,8 @@
     bench/ncu_ladder.py -o counters.csv
     bench/compare_counters.py counters.csv sim.csv
 
-For one chapter of the ladder at a time. A cell holds the simulator's count, and after a slash the
-chip's where it is another one. More tables have what warps waited for, at the sizes whose sides are
-equal.
+Both files are of one chapter of the ladder. A cell holds the simulator's count and, if the chip's count
+differs, that count after a slash. For squares there are also tables with the reasons of warp stalls.
 """
 
 import argparse
@@ -20,12 +19,12 @@ import markdown
 
 
 def simulated(**factors):
-    """The sum of columns of the simulator's row, each times its factor."""
+    """A function that returns the sum of columns of the simulator's row, each times its factor."""
     return lambda row: sum(factor * int(row[column]) for column, factor in factors.items())
 
 
 def chip(*metrics):
-    """The sum of metrics of the chip's row; None: one of them was not measured."""
+    """A function that returns the sum of metrics of the chip's row; None: one of them was not measured."""
     def count(row):
         values = [row.get(metric) for metric in metrics]
         return sum(map(float, values)) if all(values) else None
@@ -33,9 +32,9 @@ def chip(*metrics):
 
 
 def wavefronts(operation):
-    """The counter by instruction leaves out LDSM and STSM. If there are LDSM, or no STS, this is the
-    counter of the pipe, which other traffic increases a little. A kernel is assumed to have STS or STSM,
-    not both."""
+    """A function that returns the wavefronts of shared memory. The counter by instruction leaves out LDSM
+    and STSM. If the kernel has LDSM, or no STS, the counter of the pipe is used instead, which other traffic
+    increases a little. A kernel is assumed to have STS or STSM, not both."""
     by_instruction = chip(f"smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_{operation}.sum")
     by_pipe = chip(f"l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{operation}.sum")
     matrices = chip("smsp__inst_executed_op_ldsm.sum")
@@ -59,7 +58,7 @@ TENSOR = [
      chip("sm__inst_executed_pipe_tensor_op_hmma.sum")),
     ("HGMMA", simulated(wgmma_requests=4), chip("sm__inst_executed_pipe_tensor_op_gmma.sum")),
 ]
-# The hardware counts cp.async as a load from global memory, too.
+# The hardware counts cp.async also as a load from global memory.
 MEMORY = [
     ("global loads",
      simulated(global_load_requests=1, async_copy_requests=1, tma_load_requests=-1),
@@ -82,7 +81,8 @@ MEMORY = [
     ("wavefronts", simulated(async_copy_wavefronts=1),
      chip("smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ldgsts.sum")),
 ]
-# All loads, with TMA, of which the L1 caches serve a part; and the reads of the L2 cache.
+# The simulator counts the sectors of all loads, including TMA. The chip counts reads of the L2 cache; the L1
+# caches serve a part of the loads.
 READS = [("all sectors read", simulated(global_load_sectors=1, async_copy_sectors=1),
           chip("lts__t_sectors_op_read.sum"))]
 
@@ -90,7 +90,7 @@ READS = [("all sectors read", simulated(global_load_sectors=1, async_copy_sector
 
 
 def short(count):
-    """1234567 as 1.235M, to keep the table narrow; small numbers are unchanged."""
+    """A count as short text, such as 12.35M. Counts below 10,000 are not shortened."""
     for unit, name in ((1e6, "M"), (1e3, "k")):
         if abs(count) >= 10 * unit:
             return f"{count / unit:.4g}{name}"
@@ -110,7 +110,8 @@ def cell(by_simulator, by_chip):
 
 
 def comparison(counted, by_simulator, size, chapter):
-    """The lines for one size that both files have; without columns in which nothing is counted."""
+    """The lines of the table for a size that both files have. Columns in which nothing is counted are left
+    out."""
     of_chip = {row["rung"]: row for row in counted if ladder_table.size_of(row) == size}
     columns = MEMORY if chapter == 1 else TENSOR + MEMORY + READS
     rows = [[row["rung"]] + [cell(count(row), measured(of_chip[row["rung"]]))
@@ -132,7 +133,7 @@ def shown(row, metric, unit, text):
 
 
 def fma_pipe(row):
-    """Its share of all instructions."""
+    """The instructions of the FMA pipe, as a percentage of all instructions."""
     share = float(row["smsp__inst_executed_pipe_fma.sum"]) / float(row[ALL_INSTRUCTIONS])
     return f"{100 * share:.1f} %"
 
@@ -142,7 +143,7 @@ def tensor_cores(row):
 
 
 def stalls(counted, size, chapter):
-    """The lines with the stall counters and what the SMs do, at one size."""
+    """The lines of the table of a size with the stall counters and the use of the pipes."""
     rows = []
     for row in counted:
         if ladder_table.size_of(row) == size:

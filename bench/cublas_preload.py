@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch and CuPy with and without LD_PRELOAD=libtegula_cublas.so: results and times.
+"""Compares results and times of PyTorch and CuPy with and without LD_PRELOAD=libtegula_cublas.so.
 
     bench/cublas_preload.py build/libtegula_cublas.so [--serve faster all] [--only transformer] [--csv FILE]
 
-Needs an NVIDIA GPU and PyTorch, CuPy or both. One process runs all programs of a module with cuBLAS, another
-one with the library, on the same inputs; a third one counts the products by the library's trace. The table
-has the largest difference of the results relative to their largest element, the limit for it, the median
+Needs an NVIDIA GPU and PyTorch, CuPy or both, which are called modules below. A program is a short piece of
+code with matrix products. One process runs all programs of a module with cuBLAS; a second one runs them with
+the library, on the same inputs; a third one counts the products in the library's trace. The table has the
+largest difference of the results relative to their largest element, the limit of that difference, the median
 times, and how many products Tegula has computed. A program fails if its difference is above the limit or its
 result is not finite, if it ends with an error, if no call reaches the library, or if Tegula computes no
 product with --serve all. After a fault of the GPU or a crash all later programs of the module fail, too. The
@@ -22,8 +23,8 @@ import time
 
 import results_csv
 
-# name, limit of the relative difference, code: a function run() that returns a tensor. torch, F, x()
-# (a random tensor) and bf16, f16, f32, f64 are defined.
+# Columns: name; limit of the relative difference; code that defines a function run(), which returns a tensor.
+# The code can use torch, F, x() (which makes a random tensor), bf16, f16, f32 and f64.
 TORCH = [
     ("matmul f32", 1e-5, "a, b = x(1000, 999), x(999, 1001)\nrun = lambda: a @ b"),
     ("matmul f32, large", 1e-5, "a, b = x(4096, 4096), x(4096, 4096)\nrun = lambda: a @ b"),
@@ -100,7 +101,7 @@ CUPY = [
     ("tensordot", 1e-5, "a, b = x(30, 40, 50), x(40, 50, 60)\nrun = lambda: cp.tensordot(a, b, 2)"),
 ]
 
-# Before the code of a program: inputs by a fixed seed.
+# Code that runs before that of a program. x() makes inputs from a fixed seed.
 BEGIN = {
     "torch": """
 import numpy as np, torch, torch.nn.functional as F
@@ -128,12 +129,12 @@ def host(y):
 PROGRAMS = {"torch": TORCH, "cupy": CUPY}
 MARK = "program: "            # before the lines on stderr of each program
 ERROR = "error: "             # before the text of an exception
-SAMPLES, CALLS = 25, 10       # of each program
+SAMPLES, CALLS = 25, 10       # samples of each program, and calls in each sample
 COLUMNS = ["module", "program", "serve", "difference", "limit", "cublas_us", "us", "served", "products"]
 
 
 def run_program(module, code, samples):
-    """The result and the median time, 0 without samples."""
+    """The result of a program and its median time, which is 0 if samples is 0."""
     import numpy as np
     names = {}
     exec(BEGIN[module] + code, names)  # pylint: disable=exec-used
@@ -150,7 +151,7 @@ def run_program(module, code, samples):
 
 
 def child(module, folder, timed, only):
-    """Runs the programs of a module. A file for each has its result and its median time."""
+    """Runs the programs of a module, and writes the result and the median time of each to a file."""
     import numpy as np
     for index, (_, _, code) in enumerate(chosen(module, only)):
         print(f"{MARK}{index}", file=sys.stderr, flush=True)
@@ -162,13 +163,13 @@ def child(module, folder, timed, only):
 
 
 def chosen(module, only):
-    """The rows of a module's programs whose names contain the text."""
+    """The programs of a module whose names contain the text `only`."""
     return [row for row in PROGRAMS[module] if only in row[0]]
 
 
 def run_programs(module, only, timed=True, **variables):
-    """For each program its result, its median time and its lines on stderr. The result of a program that fails
-    is a text. All fail if the process ends with an error behind the last of them."""
+    """The result, the median time and the lines on stderr of each program. The result of a program that fails is
+    a text. If the process ends with an error after the last program, all programs fail."""
     import numpy as np
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run([sys.executable, __file__, "--child", module, folder, "timed" if timed else "", only],
@@ -195,8 +196,8 @@ def run_programs(module, only, timed=True, **variables):
 
 
 def compare(module, row, serve, runs):
-    """The row of the CSV file, the line of the table, and whether the program fails. runs: with cuBLAS, with
-    the library, and with its trace."""
+    """The row of the CSV file, the line of the table, and whether the program fails. runs: three results of
+    run_programs(): with cuBLAS, with the library, and with the library's trace."""
     import numpy as np
     name, limit, _ = row
     for result, _, _ in runs:

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Distributed products on the GPUs of this host: Tegula beside PyTorch + NCCL, PyTorch's async-TP
-and the local products alone. bench/dist.sh starts it.
+"""Times distributed products of Tegula and PyTorch on the GPUs of this host.
+
+PyTorch is measured with NCCL, with async-TP, and with the local product alone, without communication.
+bench/dist.sh starts this script.
 
     PYTHONPATH=python TEGULA_LIBRARY=build/libtegula.so python3 bench/dist_table.py [--gpus N ...] [--quick]
 
-Each time is the median over samples of the slowest rank, of products that are enqueued one after the
-other. "share" is the time of PyTorch's local product alone, divided by that time. Rows "weak" have the
-same work on each of any number of ranks: m grows with the ranks, n and k stay. Their efficiency is the
-time of Tegula's product of m/ranks x n x k on one GPU, divided by that of the whole product on all.
+A sample is the mean time of products that are enqueued one after the other. Each rank takes the median of
+its samples, and a time is the largest of these medians. "share" is the time of PyTorch's local product divided by that time. In rows
+"weak" each rank has the same work for any number of ranks: m grows with the ranks, n and k do not. The
+efficiency of these rows is the time of Tegula's product of m/ranks x n x k on one GPU, divided by the time
+of the whole product on all GPUs.
 """
 
 import argparse
@@ -28,7 +31,7 @@ import torch.multiprocessing as mp
 
 
 class Case(NamedTuple):
-    """What is measured: a product of whole matrices and how the result lies."""
+    """A product that is measured: the sizes of the whole matrices, and the collective operation."""
 
     name: str
     kind: str  # all-gather, reduce-scatter or all-reduce
@@ -42,12 +45,13 @@ class Case(NamedTuple):
 LAYOUTS = {"all-gather": ("rows", "columns", "columns"),
            "reduce-scatter": ("columns", "rows", "rows"),
            "all-reduce": ("columns", "rows", "copy")}
-CAPTURED_UP_TO = 2048  # rows: above, the host's time does not matter
+CAPTURED_UP_TO = 2048  # maximum number of rows for which a CUDA graph is timed; with more rows, the time of
+                       # the host does not matter
 TOKENS = (64, 256, 512, 2048, 4096, 16384)
 
 
 def cases(quick: bool, ranks: int) -> List[Case]:
-    """Squares, the two products of Llama-3 70B's feed-forward layer, and weak scaling."""
+    """The cases: squares, the two products of Llama-3 70B's feed-forward layer, and weak scaling."""
     found = []
     for side in (8192, 16384) if quick else (8192, 16384, 32768):
         found.append(Case("square", "all-gather", side, side, side, "bfloat16"))
@@ -85,7 +89,7 @@ def random_part(rows: int, columns: int, layout: str, ranks: int, dtype: Any) ->
 
 
 def check(comm: Any, case: Case) -> str:
-    """Small integers, whose sums are exact in any order."""
+    """Compares products of small integers, whose sums are exact in any order, with the expected result."""
     torch.manual_seed(7)
     dtype = getattr(torch, case.dtype)
     a = torch.randint(-2, 3, (case.m, case.k), device="cuda").double()
@@ -116,7 +120,7 @@ def check(comm: Any, case: Case) -> str:
 
 
 def sequence(case: Case, a: torch.Tensor, b: torch.Tensor) -> Callable[[], Any]:
-    """PyTorch's product with NCCL's collective before or after it."""
+    """A function that runs PyTorch's product with a collective operation of NCCL before or after it."""
     ranks = dist.get_world_size()
     if case.kind == "all-gather":
         whole = a.new_empty((case.m, case.k))
@@ -139,7 +143,8 @@ def sequence(case: Case, a: torch.Tensor, b: torch.Tensor) -> Callable[[], Any]:
 
 
 def async_tp(case: Case, a: torch.Tensor, b: torch.Tensor) -> Optional[Callable[[], Any]]:
-    """torch.distributed._symmetric_memory; None: PyTorch has no such product."""
+    """A function that runs the product of torch.distributed._symmetric_memory; None: PyTorch has none of this
+    kind."""
     name = dist.group.WORLD.group_name
     if case.kind == "all-gather":
         return lambda: torch.ops.symm_mem.fused_all_gather_matmul(a, [b], 0, name)
@@ -152,7 +157,7 @@ def async_tp(case: Case, a: torch.Tensor, b: torch.Tensor) -> Optional[Callable[
 
 
 def seconds_of(run: Callable[[], Any], budget: float) -> float:
-    """Of one product, by events; the same number of runs on all ranks."""
+    """The mean seconds of a product, measured with events. All ranks run it equally often."""
     run()
     torch.cuda.synchronize()
     dist.barrier()
@@ -178,7 +183,7 @@ def seconds_of(run: Callable[[], Any], budget: float) -> float:
 
 
 class Captured:
-    """A product as a CUDA graph, which takes less time of the host."""
+    """A product as a CUDA graph, whose replay takes less time of the host."""
 
     def __init__(self, run: Callable[[], Any]) -> None:
         run()
@@ -274,7 +279,7 @@ def run_table(comm: Any, options: argparse.Namespace, with_async_tp: bool) -> No
             continue
         try:
             times = measure(comm, case, options.seconds, with_async_tp)
-        except Exception as error:  # another row may work
+        except Exception as error:  # printed, because only one rank may have failed
             print(f"rank {comm.rank}: {case}: {error}", flush=True)
             raise
         if first:

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# gpu.sh BUILD [RESULTS]: the checks before a release, on a machine with an NVIDIA GPU and the CUDA toolkit.
+# gpu.sh BUILD [RESULTS]: runs the checks before a release, on a machine with an NVIDIA GPU and the CUDA toolkit.
 # `make gpu` builds and calls it. Runs the tests that need a GPU; random products, huge ones and accuracy;
 # compute-sanitizer with every kernel; the ladder and the bench compared with cuBLAS. Writes CSV files to
 # bench/results/CHIP. Continues after a failure, prints a summary, and fails if a step failed. CHECK_CASES and
@@ -62,7 +62,7 @@ check "random products, the ladder by TF32 words" --plain --kernel ladder --comp
 check "random products" --kernel gemm --compute ieee --cases "${CHECK_CASES:-5000}"
 check "random products with epilogues" --kernel gemm --compute ieee --epilogues --in-turn --cases 500
 
-# options_of TYPE: of a product on tensor cores.
+# options_of TYPE: prints the options of `tegula` for products of this type.
 options_of() {
   case $1 in
   tf32 | accurate) echo "--type f32 --compute $1" ;;
@@ -93,8 +93,8 @@ sanitize() {
   finish $?
 }
 
-# synccheck reports the barrier of simt.cu, which PTX allows (kernels/lib/block_barrier.h): only types that
-# simt.cu does not multiply.
+# synccheck reports the barrier of simt.cu as an error, although PTX allows it (kernels/lib/block_barrier.h).
+# Therefore it runs only with types that simt.cu does not multiply.
 for type in f16 bf16 f64; do
   sanitize "$type" synccheck check --small --kernel gemm --in-turn --threads 4 \
     --cases "${SANITIZE_CASES:-150}" --type $type
@@ -130,7 +130,7 @@ begin "bench"
 "$tegula" bench --device cuda --compute ieee --suite bench/suites/ladder.csv --time 0.5 --csv "$bench"
 finish $?
 
-# show_ladder FILE: TFLOP/s and share of cuBLAS of the chapter's last three rungs, by size.
+# show_ladder FILE: prints TFLOP/s and percentage of cuBLAS's speed of the chapter's last three rungs, by size.
 show_ladder() {
   awk -F, '
     /^#/ { next }

@@ -1,18 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Grouped products on a GPU beside PyTorch: layers of mixtures of experts, with even and with
-Zipf-distributed group sizes, along the rows and along k (weight gradients).
+"""Times grouped products of Tegula and PyTorch on a GPU.
+
+The products are layers of mixtures of experts. Their group sizes are equal or have a Zipf distribution. The
+groups divide the rows or, for gradients of weights, k.
 
     bench/grouped.py [--type bf16|e4m3] [--csv FILE] [--burst SECONDS] [--kernel STRING ...]
 
 Both libraries run in turn on the same arrays, after every result has been checked. A time is the
-median of some bursts. The roofline of bf16 is the dense rate of a large product of the same run, or
-the bytes of A, B and D at 3.0 TB/s. PyTorch's function is torch._grouped_mm.
+median of three bursts (bursts.py). The roofline of bf16 is the longer of two times: that of the operations
+at the rate of a large dense product in the same run, and that of the bytes of A, B and D at 3.0 TB/s.
+PyTorch's function is torch._grouped_mm.
 
-e4m3: groups of rows with a factor for each row and 128 of k of A, and for each block of 128 x 128 of
-B (`tegula`), or for each row of A and column of B (`tegula lines`), as torch._scaled_grouped_mm has
-them, if it exists. The roofline is Tegula's own dense rate with such blocks, or the bytes of A, B
-and D at the rate at which a sum reads memory; both are measured in the same run.
+e4m3: groups of rows. `tegula` has a factor for each row and 128 of k of A, and for each block of
+128 x 128 of B. `tegula lines` has a factor for each row of A and each column of B, as
+torch._scaled_grouped_mm has, which is timed if it exists. The roofline uses Tegula's own dense rate with
+factors of blocks, and the rate at which a sum reads memory; both are measured in the same run.
 """
 
 import argparse
@@ -23,7 +26,7 @@ import torch
 import tegula
 from bursts import Runs, begin_table, close, compare
 
-# Name, experts, n, k, tokens.
+# Columns: name, number of experts, n, k, number of tokens.
 SHAPES = [("qwen3-30b up", 128, 1536, 2048, 65536), ("qwen3-30b down", 128, 2048, 768, 65536),
           ("qwen3-30b up", 128, 1536, 2048, 4096), ("mixtral up", 8, 14336, 4096, 8192),
           ("deepseek-v3", 32, 4096, 7168, 8192), ("deepseek-v3", 32, 4096, 7168, 1024)]
@@ -69,12 +72,12 @@ def dense_rate(seconds: float) -> float:
 
 
 def draw(*shape: int) -> torch.Tensor:
-    """Scale factors."""
+    """Random scale factors."""
     return torch.rand(*shape, device="cuda") + 0.5
 
 
 def dense_fp8_rate(seconds: float) -> float:
-    """FLOP/s of a large product of e4m3 with factors of blocks, by Tegula."""
+    """FLOP/s of Tegula's product of large e4m3 matrices with factors of blocks."""
     edge = 8192
     a, b = (torch.randn(edge, edge, device="cuda", dtype=torch.bfloat16).to(E4M3) for _ in range(2))
     scale_a, scale_b = draw(edge // BLOCK, edge).t(), draw(edge // BLOCK, edge // BLOCK).t()
@@ -90,7 +93,7 @@ def read_rate(seconds: float) -> float:
 
 
 class Fp8(NamedTuple):
-    """Operands of groups of rows in e4m3. blocks, lines: factors of a and of b."""
+    """Operands of a product of groups of rows in e4m3. blocks, lines: two kinds of factors of a and b."""
 
     a: torch.Tensor
     b: torch.Tensor
@@ -138,7 +141,7 @@ def arrays(kind: str, shape: Tuple, along: str) -> Tuple[torch.Tensor, ...]:
 
 
 def random_cases(count: int) -> None:
-    """Results for random sizes, 0 among them, by a plan for each number of rows."""
+    """Checks results for random group sizes, some of which are 0."""
     draw = torch.Generator().manual_seed(2)
     for case in range(count):
         sizes = torch.randint(0, 90, (16,), generator=draw, dtype=torch.int32)
@@ -173,7 +176,7 @@ def measure(shape: Tuple, kind: str, along: str, options: argparse.Namespace,
 
 
 def lines_of(shape: Tuple, kind: str, along: str, times: Dict[str, float], least: float) -> List[str]:
-    """Lines of the table. least: seconds of the roofline."""
+    """Lines of the table for one shape. least: the time of the roofline, in seconds."""
     name, groups, n, k, tokens = shape
     flops = 2.0 * n * k * tokens
     of_torch = times.get("torch", float("nan"))

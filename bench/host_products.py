@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""SGEMM and DGEMM of matrices in host memory: libtegula_blas.so on the GPU and on the CPU, NVBLAS, and the CPU's BLAS.
+"""Times SGEMM and DGEMM of matrices in host memory: libtegula_blas.so on the GPU and on the CPU, NVBLAS, a CPU's BLAS.
 
     bench/host_products.py build/libtegula_blas.so [--nvblas libnvblas.so] [--sizes 2048,4096] [--csv FILE]
 
-Needs an NVIDIA GPU and a BLAS (libblas.so.3); NVBLAS is in the CUDA toolkit, and is left out if it is
+Needs an NVIDIA GPU and a BLAS (libblas.so.3). NVBLAS is part of the CUDA toolkit, and is left out if it is
 not found. Each library computes the same products in a process of its own, with LD_PRELOAD. The table has
-the best time of up to --runs calls after a first one, and a lower bound: the time of the copies alone, at the
-speed of large copies of pinned memory that is measured before, in both directions at once. Sampled
-elements of each result are compared with their exact values. The exit status is the number of libraries
-with an error.
+the best time of up to --runs calls after a first call, and a lower bound, the time of the copies alone. For
+the bound the script first measures the speed of large copies of pinned memory in both directions at the same
+time. Sampled elements of each result are compared with their exact values. The exit status is the number of
+libraries with an error.
 """
 import argparse
 import csv
@@ -26,12 +26,12 @@ from array import array
 import results_csv
 
 TYPES = {"f32": ("f", 4, "sgemm_", ctypes.c_float), "f64": ("d", 8, "dgemm_", ctypes.c_double)}
-PERIOD_A, PERIOD_B = 1009, 1013  # of the elements
-LONG = 10  # seconds after which a product is not called again, if it has been called twice
+PERIOD_A, PERIOD_B = 1009, 1013  # numbers of elements after which the elements of A and of B repeat
+LONG = 10  # after this number of seconds a product is not called again, if it has been called twice
 
 
 def element(i, period):
-    """Small whole numbers, so that all sums are exact."""
+    """Element number i of a matrix: a small whole number, so that all sums are exact."""
     return float(i % period * 7 % 9 - 4)
 
 
@@ -41,7 +41,8 @@ def matrix(code, count, period):
 
 
 def check(C, n, beta_runs):
-    """Compares sampled elements of the column-major C, which began as 1 and got A*B beta_runs times."""
+    """Compares sampled elements of the column-major C. With beta_runs > 0, C was 1 and A*B was added to it
+    beta_runs times; else C is A*B."""
     for sample in range(20):
         i, j = sample * 7919 % n, sample * 104729 % n
         dot = sum(element(i + l * n, PERIOD_A) * element(l + j * n, PERIOD_B) for l in range(n))
@@ -51,7 +52,7 @@ def check(C, n, beta_runs):
 
 
 def child(types, sizes, runs):
-    """Times the GEMM that the loader finds first, and prints a line of JSON for each product."""
+    """Times the GEMM functions that the loader finds first, and prints a line of JSON for each product."""
     library = ctypes.CDLL(None)
     for name in types:
         code, size, function, scalar = TYPES[name]
@@ -113,7 +114,7 @@ def run(mode, options, preload=None, **environment):
     lines = []
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
         for line in process.stdout:
-            print(line, end="", file=sys.stderr, flush=True)  # a long measurement shows how far it is
+            print(line, end="", file=sys.stderr, flush=True)  # shows the progress of a long measurement
             lines.append(line)
     return lines if process.returncode == 0 else None
 
@@ -127,7 +128,7 @@ def has_library(name):
 
 
 def measure(options, config):
-    """The seconds of each product, by library, and the number of libraries that failed."""
+    """The seconds of each product for each library, and the number of libraries that failed."""
     libraries = {"cpu": ([options.blas], {}),
                  "tegula_cpu": ([os.path.abspath(options.library), options.blas], {"TEGULA_BLAS_DEVICE": "cpu"}),
                  "tegula": ([os.path.abspath(options.library), options.blas],

@@ -4,8 +4,8 @@
 
     bench/ladder_table.py bench/results/h200/ladder.csv bench/results/sim/ladder-512.csv
 
-The speeds if the ladder was timed, the memory accesses if it was counted on the simulator; a table
-for each chapter.
+A file of a timed ladder gives a table of speeds, a file of the simulator a table of memory accesses, for
+each chapter.
 """
 
 import argparse
@@ -40,7 +40,7 @@ def by_rung_and_size(rows):
 # ---- Chapters ----------------------------------------------------------------------------------
 
 PREFIXES = {2: "f16_", 3: "words_"}
-WORD_RUNGS = ["words_one", "words_three", "words_promoted"]  # of one file, with macros
+WORD_RUNGS = ["words_one", "words_three", "words_promoted"]  # three kernels of one file, by its macros
 
 
 def chapter_of(rung):
@@ -48,7 +48,7 @@ def chapter_of(rung):
 
 
 def rungs_of(chapter):
-    """The rungs in their order: "naive" of kernels/ladder/01_naive.cu."""
+    """The names of the rungs in their order, such as "naive" for kernels/ladder/01_naive.cu."""
     folder = os.path.join(os.path.dirname(__file__), "..", "kernels", "ladder")
     names = [re.sub(r"^\d+_|\.cu$", "", os.path.basename(path))
              for path in sorted(glob.glob(os.path.join(folder, "*.cu")))]
@@ -67,7 +67,7 @@ PEERS = {"cublas": "cuBLAS", "cublaslt": "cuBLASLt, best candidate"}
 
 
 def speed(row):
-    """TFLOP/s, and the share of cuBLAS."""
+    """TFLOP/s, and the percentage of cuBLAS's speed."""
     if row is None or not row["tflops"]:
         return "–"
     value = float(row["tflops"])
@@ -101,8 +101,9 @@ def spaced(count):
 
 
 def counts_of(row):
-    """As the ladder's steps change them; cp.async reads global and writes shared memory. TMA is among
-    the async copies, but its writes to shared memory have no wavefronts, and are left out."""
+    """The figures of a rung, from its counts. cp.async counts as a load of global memory and a store to shared
+    memory. The async copies include TMA, except in the stores to shared memory: writes of TMA have no
+    wavefronts there."""
     x = {key: int(value) for key, value in row.items()
          if key.endswith(("requests", "sectors", "wavefronts", "conflicts", "bytes", "barriers", "waits"))
          or key in ("blocks", "m", "n", "k")}

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables in Markdown, and pages with sections between two comments that scripts replace."""
+"""Makes tables in Markdown, and replaces the text of a page between two comments."""
 
 
 def table(header, rows, left=1):
-    """The lines of a table; the first columns, `left` of them, are left-aligned, the others right-aligned."""
+    """The lines of a table. Its first `left` columns are left-aligned, the others right-aligned."""
     lines = ["| " + " | ".join(header) + " |", "|---" * left + "|--:" * (len(header) - left) + "|"]
     return lines + ["| " + " | ".join(row) + " |" for row in rows]
 

@@ -5,9 +5,9 @@
     bench/ncu_ladder.py -o bench/results/h200/ladder_counters.csv
     bench/ncu_ladder.py --chapter 2 -o bench/results/h200/ladder_counters_2.csv
 
-Needs a GPU whose counters this user may read, `ncu`, and a built `tegula`. Each rung runs once a
-size (`tegula ladder --once`). A metric that the chip or this version of ncu does not have is left
-out, and said. Clocks are left as they are; times under a profiler are no measurement.
+Needs a GPU whose counters this user may read, `ncu`, and a built `tegula`. Each rung runs once for each
+size (`tegula ladder --once`). A metric that the chip or this version of ncu does not have is left out, with a
+message. The clocks are not locked, because times are not measured under the profiler.
 """
 
 import argparse
@@ -23,7 +23,7 @@ import tempfile
 import ladder_table
 import results_csv
 
-# 512 cubed and a size with partial tiles, which the simulator can count, too; and a size that fills
+# Two sizes that the simulator can count too, 512 cubed and one with partial tiles; and a size that fills
 # the chip, for the stall counters.
 SIZES = ["512x512x512", "500x510x520", "4096x4096x4096"]
 
@@ -34,7 +34,7 @@ METRICS = [
     "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum",
     "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum",
     "smsp__sass_inst_executed_op_global_ld.sum",
-    # Shared memory: instructions of warps, wavefronts, and those that bank conflicts add.
+    # Shared memory: instructions of warps, wavefronts, and wavefronts that bank conflicts add.
     "smsp__inst_executed_op_shared_ld.sum",
     "smsp__inst_executed_op_ldsm.sum",  # ldmatrix and wmma.load, which shared_ld leaves out
     "smsp__inst_executed_op_shared_st.sum",
@@ -65,7 +65,7 @@ METRICS = [
     "smsp__inst_executed_pipe_fma.sum",
     "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum",
     "smsp__issue_active.avg.pct_of_peak_sustained_active",
-    # Tensor cores: mma.sync, wgmma, and the cycles in which they work.
+    # Tensor cores: mma.sync and wgmma instructions, and the cycles in which tensor cores work.
     "sm__inst_executed_pipe_tensor_op_hmma.sum",
     "sm__inst_executed_pipe_tensor_op_gmma.sum",
     "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active",
@@ -78,7 +78,7 @@ METRICS = [
 
 
 def find_ncu():
-    """ncu of the path, or of the usual folders of the CUDA toolkit; None."""
+    """The path of ncu, from PATH or the usual folders of the CUDA toolkit. None: it is not found."""
     toolkits = [os.environ.get("CUDA_HOME", ""), "/usr/local/cuda"]
     folders = [os.path.join(toolkit, "bin") for toolkit in toolkits if toolkit]
     folders += sorted(glob.glob("/opt/nvidia/nsight-compute/*"), reverse=True)
@@ -86,7 +86,7 @@ def find_ncu():
 
 
 def listed(ncu, metrics):
-    """The metrics whose names ncu lists for the chips of this machine."""
+    """Those of the metrics that ncu lists for the chips of this machine."""
     query = subprocess.run([ncu, "--query-metrics"], capture_output=True, text=True, check=False)
     names = set(re.findall(r"^(\w+__\w+)\b", query.stdout, re.MULTILINE))
     return [metric for metric in metrics if metric.split(".")[0] in names]
@@ -100,7 +100,8 @@ def named_in_error(log, metrics):
 
 
 def profile(ncu, tegula, chapter, size, metrics):
-    """ncu's log, which contains the table, and the output of the program."""
+    """Profiles the rungs at one size. Returns ncu's log, which contains the table, and the output of the
+    program."""
     m, n, k = size.split("x")
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "log")
@@ -118,7 +119,7 @@ def profile(ncu, tegula, chapter, size, metrics):
 
 
 def rows_of(log):
-    """The rows of ncu's raw page, as dictionaries; the row of units is left out."""
+    """The rows of ncu's raw page as dictionaries, without the row of units."""
     lines = [line for line in log.splitlines() if line.startswith('"')]
     start = next((i for i, line in enumerate(lines) if line.startswith('"ID"')), None)
     if start is None:
@@ -127,13 +128,14 @@ def rows_of(log):
 
 
 def number(text):
-    """Without separators of thousands; empty if ncu has no number (n/a, nan)."""
+    """A number of ncu without separators of thousands; empty if ncu has none (n/a, nan)."""
     text = (text or "").replace(",", "")
     return text if re.fullmatch(r"-?[0-9.]+(e[-+]?[0-9]+)?", text, re.IGNORECASE) else ""
 
 
 def measure(ncu, tegula, chapter, size, metrics):
-    """(rows, metrics that ncu supports): ncu fails if it does not know one of the metrics."""
+    """Profiles until ncu knows all metrics, because it fails if it does not know one. Returns the rows and the
+    metrics that remain."""
     log = said = ""
     for attempt in range(10):
         log, said = profile(ncu, tegula, chapter, size, metrics)
@@ -151,8 +153,8 @@ def measure(ncu, tegula, chapter, size, metrics):
 
 
 def rung_of(row, number):
-    """"naive" of "sgemm_naive", "f16_wmma" of "hgemm_wmma". The kernels of chapter 3 have one name, and
-    run in their order."""
+    """The rung of a kernel: "naive" for "sgemm_naive", "f16_wmma" for "hgemm_wmma". All kernels of chapter 3
+    have the same name; `number` is the position of the row among them."""
     name = re.match(r"([sh])gemm_(\w+)", row["Kernel Name"])
     if not name:
         return None

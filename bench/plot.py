@@ -21,7 +21,7 @@ OTHERS = ["#4c72b0", "#55a868", "#8172b2", "#937860", "#64b5cd", "#8c8c8c"]
 
 
 def draw_speed(axes, shapes, names):
-    """GFLOP/s of every library, and the measured FMA rate."""
+    """Draws GFLOP/s of every library, and the measured FMA rate."""
     positions = range(len(shapes))
     for index, name in reversed(list(enumerate(names))):
         axes.plot(positions, [shape.gflops(name) for shape in shapes], "o-", markersize=3.5,
@@ -37,7 +37,7 @@ def draw_speed(axes, shapes, names):
 
 
 def draw_ratio(axes, shapes):
-    """The time of the fastest other library over ours: above 1 where Tegula is faster."""
+    """Draws the time of the fastest other library divided by Tegula's: above 1 where Tegula is faster."""
     ratios = [shape.ratio() or 0 for shape in shapes]
     colours = [COLOURS[results_csv.OURS] if ratio >= 1 else "#b0b0b0" for ratio in ratios]
     axes.bar(range(len(shapes)), ratios, color=colours)
@@ -60,7 +60,7 @@ def draw(path, output):
         grid[1][column].set_xticks(range(len(chosen)), [shape.name() for shape in chosen],
                                    rotation=70, ha="right", rotation_mode="anchor", fontsize=7)
     figure.suptitle(results_csv.place(first), fontsize=10)
-    # The same file gives the same picture, byte for byte.
+    # These settings make the same file give the same picture, byte for byte.
     matplotlib.rcParams["svg.hashsalt"] = "tegula"
     figure.savefig(output, format="svg", metadata={"Date": None})
 

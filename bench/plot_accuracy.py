@@ -22,7 +22,7 @@ ERRORS = ("4096", "4096", "1024")  # the product whose error is drawn
 SIZES = (4096, 8192)               # the products whose speed is drawn
 FORMER = {"uniform(-1,1)": "symmetric", "uniform(0,1)": "positive"}  # names in older files
 
-# Label, colour, speeds: file and library, error: file and column.
+# Columns: label, colour, file and library of the speeds, file and column of the error.
 POINTS = [
     ("cuBLAS SGEMM", "#4c72b0", "h200/accurate.csv", "cublas", "h200/accuracy-accurate.csv", "cublas_rms"),
     ("Tegula, IEEE", "#937860", "h200/squares.csv", "tegula", "h200/accuracy-ieee.csv", "tegula_rms"),
@@ -35,7 +35,7 @@ GEMMUL8 = (78, 124)
 
 
 def speeds(path, library):
-    """TFLOP/s of the squares of SIZES, neither operand transposed."""
+    """TFLOP/s of the squares of SIZES without transposes."""
     shapes = [shape for shape in results_csv.read(RESULTS + path)[0]
               if shape.type in ("f32", "tf32") and shape.layout == "NN" and shape.m == shape.n == shape.k]
     return [1e-3 * shape.gflops(library) for size in SIZES for shape in shapes if shape.m == size]

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Lists of products of unrelated sizes on a GPU: tgl_grouped_list() beside a loop of tgl_gemm(), a
-loop of torch.mm() (single calls of cuBLAS) and cublasGemmGroupedBatchedEx().
+"""Times lists of products of unrelated sizes on a GPU.
+
+Compared are tgl_grouped_list(), a loop of tgl_gemm(), a loop of torch.mm() (single calls of cuBLAS), and
+cublasGemmGroupedBatchedEx().
 
     bench/product_lists.py [--csv FILE] [--burst SECONDS] [--lists NAME,...]
 
-us: microseconds of a list when the host calls in a loop. graph_us: of a replay of a CUDA graph of
-the same calls, in which the host takes no part. vs_cublas, graph_vs_cublas: the time of the loop of
-torch.mm() divided by this time. All results are checked before anything is timed.
+Columns: us: microseconds of a list that the host calls in a loop. graph_us: microseconds of a replay of a
+CUDA graph of the same calls, which takes no time of the host. vs_cublas, graph_vs_cublas: the time of the
+loop of torch.mm() divided by this time. All results are checked before anything is timed.
 """
 
 import argparse
@@ -35,7 +37,7 @@ CUBLAS_TYPES = {torch.float32: (0, 68), torch.float16: (2, 68), torch.bfloat16: 
 
 
 def drawn(count: int, least: int, most: int, unit: int) -> Sizes:
-    """Sizes that are distributed evenly on a logarithmic scale, multiples of `unit`."""
+    """Random sizes (m, n, k) from `least` to `most`, uniform on a logarithmic scale, multiples of `unit`."""
     draw = random.Random(count * most + unit)
 
     def side() -> int:
@@ -43,7 +45,8 @@ def drawn(count: int, least: int, most: int, unit: int) -> Sizes:
     return [(side(), side(), side()) for _ in range(count)]
 
 
-# Name, type, sizes: small and medium products, odd sizes, adapters (LoRA), blocks of a sparse matrix.
+# Columns: name, type, sizes. The lists are products of several sizes, odd sizes, adapters (LoRA), and blocks of
+# a sparse matrix.
 LISTS: List[Tuple[str, torch.dtype, Sizes]] = [
     ("small", torch.bfloat16, drawn(16, 16, 256, 8)), ("small", torch.bfloat16, drawn(64, 16, 256, 8)),
     ("medium", torch.bfloat16, drawn(16, 128, 1024, 8)),
@@ -71,7 +74,7 @@ class Matrices:
             number = TYPES[str(dtype).rpartition(".")[2]]
             check(lib.tgl_problem_init(ctypes.byref(self.problems[i]), ctypes.sizeof(Problem), number, m, n, k))
             if dtype == torch.float32:
-                self.problems[i].compute = 1  # IEEE, as torch.mm()
+                self.problems[i].compute = 1  # TGL_COMPUTE_IEEE, as torch.mm() computes
             self.operands[i] = Operands(alpha=1.0, A=self.a[i].data_ptr(), B=self.b[i].data_ptr(),
                                         C=self.c[i].data_ptr())
 
@@ -120,8 +123,8 @@ def cublas_path() -> str:
 
 
 def cublas_run(of: Matrices) -> Run:
-    """cublasGemmGroupedBatchedEx() with a group for each product. cuBLAS is column-major, so that it
-    computes the transposed product: A and B are exchanged."""
+    """A function that calls cublasGemmGroupedBatchedEx() with a group for each product. cuBLAS is column-major,
+    so it computes the transposed product, and A and B are exchanged."""
     function = ctypes.CDLL(cublas_path()).cublasGemmGroupedBatchedEx
     count = len(of.sizes)
     m, n, k = ((c_int * count)(*column) for column in zip(*of.sizes))

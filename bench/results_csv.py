@@ -12,8 +12,8 @@ OURS = "tegula"
 
 
 def heading(path):
-    """The comments of a file: "commit", "date", "command" and so on of the first line, which are divided by
-    semicolons, and a key of each other line, such as "older code"."""
+    """The comments of a file as a dictionary. The first line has "commit", "date", "command" and so on, separated
+    by semicolons; each other line has one key, such as "older code"."""
     with open(path, encoding="utf-8") as file:
         first, *more = [line[2:].rstrip("\n") for line in file if line.startswith("# ")] or [""]
     parts, command = first.partition("; command: ")[::2]
@@ -27,7 +27,7 @@ def rows(path):
 
 
 def output_of(*command):
-    """What a command prints, or "" if there is no such command or it fails."""
+    """The output of a command, or "" if there is no such command or it fails."""
     try:
         return subprocess.run(command, capture_output=True, text=True, check=True,
                               cwd=os.path.dirname(os.path.abspath(__file__))).stdout.strip()
@@ -46,7 +46,7 @@ def origin():
 
 
 class Shape:
-    """One shape, and the row of each library."""
+    """A shape of a suite, and the row of each library for it."""
 
     def __init__(self, row):
         self.type = row["type"]
@@ -78,7 +78,7 @@ class Shape:
 
 
 def read(path):
-    """The shapes of a file, in its order, and its first row, which names the device."""
+    """The shapes of a file in their order, and the first row of the file, which names the device."""
     shapes, table = {}, rows(path)
     if not table:
         raise SystemExit(f"{path} has no rows")
@@ -89,7 +89,7 @@ def read(path):
 
 
 def libraries(shapes):
-    """All libraries of the shapes, ours first."""
+    """The names of all libraries that computed the shapes, Tegula first."""
     names = {name: None for shape in shapes for name in shape.rows}
     return [OURS] + [name for name in names if name != OURS]
 

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Products of 8-bit types with scale factors on a GPU beside torch._scaled_mm and torch._int_mm:
-squares, and layers of Llama-3 8B.
+"""Times products of 8-bit types with scale factors on a GPU, by Tegula and PyTorch.
+
+The shapes are squares, and layers of Llama-3 8B. PyTorch computes them by torch._scaled_mm and torch._int_mm.
 
     bench/scaled.py [--csv FILE] [--burst SECONDS] [--kinds KIND ...]
 
 Both libraries run in turn on the same arrays, after each result has been checked. A time is the
-median of some bursts. best_peer is the time of the fastest kind of factors that PyTorch computes
+median of three bursts (bursts.py). best_peer is the time of the fastest kind of factors that PyTorch computes
 at that size, divided by Tegula's.
 """
 
@@ -31,7 +32,8 @@ def blocks_of(size: int) -> int:
 
 
 def scales_of(kind: str, m: int, n: int, k: int) -> Arrays:
-    """Factors in the order of memory of torch._scaled_mm. blocks: 1 x 128 of a, 128 x 128 of b."""
+    """Random factors in the memory order of torch._scaled_mm. Kind "blocks": a factor for each 1 x 128
+    elements of a, and for each 128 x 128 of b."""
     def draw(*shape: int) -> torch.Tensor:
         return torch.rand(*shape, device="cuda") + 0.5
     if kind == "tensor":
@@ -43,7 +45,7 @@ def scales_of(kind: str, m: int, n: int, k: int) -> Arrays:
 
 
 def whole(scale: torch.Tensor, rows: int, columns: int) -> torch.Tensor:
-    """The factor of each element."""
+    """The factors, expanded to a matrix with the factor of each element."""
     for axis, size in enumerate((rows, columns)):
         if scale.dim() == 2 and scale.shape[axis] not in (1, size):
             scale = scale.repeat_interleave(128, axis).narrow(axis, 0, size)
@@ -59,7 +61,7 @@ def arrays(kind: str, m: int, n: int, k: int) -> Arrays:
 
 
 def check(kind: str, found: torch.Tensor, a: torch.Tensor, b: torch.Tensor, *scales: torch.Tensor) -> None:
-    """The first rows of the result."""
+    """Compares the first rows of the result with a reference."""
     rows = min(len(a), 64)
     wide = torch.float64 if kind == "int8" else torch.float32
     x, y = a.to(wide), b.to(wide)
@@ -83,7 +85,7 @@ def runs_of(kind: str, a: torch.Tensor, b: torch.Tensor, *scales: torch.Tensor) 
 
 
 def measure(kind: str, m: int, n: int, k: int, seconds: float) -> Dict[str, float]:
-    """Seconds by library. What PyTorch refuses is left out."""
+    """The seconds of each library. Functions of PyTorch that refuse the product are left out."""
     data = arrays(kind, m, n, k)
     runs = {}
     for name, run in runs_of(kind, *data).items():

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Searches for fast schedules of gemm/simt.cu for the layout and alignment of a shape: the points
- * at which a configuration issues its copies and shared loads. Prints rows of
- * src/families/simt_schedules.inc.
+ * Searches for fast schedules of kernels/gemm/simt.cu for the layout and alignment of a shape. A
+ * schedule says at which points of its main loop a kernel issues its copies from global memory and
+ * its loads from shared memory. Prints rows of src/families/simt_schedules.inc.
  *
- * How ptxas orders the instructions cannot be predicted from a schedule, but its result can be
- * read: each instruction has a stall count, the number of cycles until its warp may issue the next
- * one. For 372 builds of the two largest tiles, timed on an H200, the sum of these counts over the
- * main loop correlates with the time by 0.74, relative to the median of the tile and layout
- * (docs/notes/2026-11-22-gpu-fp32.md). This program compiles many schedules, which needs no GPU,
- * and prints those with the smallest sums. With --time it also times these and sorts them by time.
- * Among the smallest sums the correlation is weak, so if a GPU is available, time all.
+ * The order in which ptxas puts the instructions cannot be predicted from a schedule, but it can be
+ * read from the machine code: each instruction has a stall count, the number of cycles until its
+ * warp may issue the next one. For 372 builds of the two largest tiles, timed on an H200, the sum
+ * of these counts over the main loop correlates with the time by 0.74, both relative to the median
+ * of the tile and layout (docs/notes/2026-11-22-gpu-fp32.md). This program compiles many schedules,
+ * which needs no GPU, and prints those with the smallest sums. With --time it also times these and
+ * sorts them by time. Among the smallest sums the correlation is weak, so if a GPU is available,
+ * time all schedules.
  */
 #include "cubin.h"
 #include "cuda/nvrtc_compile.h"
@@ -78,7 +79,7 @@ static const cli_option option_table[] = {
 
 static const cli_syntax syntax = {.help = help, .table = option_table};
 
-/* The options of gemm/simt.cu that form a schedule. */
+/* The options of simt.cu that form a schedule. */
 enum { COPY_FROM, COPY_EVERY, LOAD_FROM, LOAD_EVERY, COLUMN_ORDER, SCHEDULE_OPTIONS };
 static const char *const schedule_options[SCHEDULE_OPTIONS] = {
     "copy_from", "copy_every", "load_from", "load_every", "column_order"};
@@ -90,13 +91,14 @@ typedef struct trial {
     double seconds; /* 0: not timed */
 } trial;
 
-/* What the schedules of a configuration depend on: macros of its kernel, and threads per block. */
+/* The properties of a configuration on which its schedules depend: macros of its kernel, and
+ * threads per block. */
 typedef struct tile {
     int bm, bn, bk, tm, tn, slices, threads;
     int vec_a, vec_b, vec_d; /* elements per copy of A and of B, and per store of D */
 } tile;
 
-/* The parameters that all trials share. */
+/* The search: parameters that all trials share, and the trials. */
 typedef struct search {
     const schedules_options *asked;
     tgl_shape shape;
@@ -108,7 +110,7 @@ typedef struct search {
     tgl_arch arch;
 } search;
 
-/* The index of an option of the family; -1: there is none of this name. */
+/* The index of an option of the family; -1: the family has no option of this name. */
 static int option_of(const tgl_family *family, const char *name)
 {
     for (int i = 0; family->options[i] != NULL; i++)
@@ -147,7 +149,7 @@ static int parse(int argc, char **argv, schedules_options *s)
 
 /* ---- Schedules ------------------------------------------------------------------------------- */
 
-/* Copies that a thread makes for each tile along K. */
+/* The number of copies that a thread makes for a tile of A and of B (BK of K). */
 static int copies_of(const tile *t)
 {
     const int threads = t->threads / t->slices;
@@ -160,8 +162,9 @@ static int between(random_state *r, int least, int most)
     return (int)random_int(r, least, most > least ? most : least);
 }
 
-/* Draws a schedule that the kernel accepts. If there are many copies, they are spread: close
- * together they would delay the loads behind them, which stall counts do not show. */
+/* Draws a schedule that the kernel accepts. If there are many copies, they are spread over the main
+ * loop, because close together they would delay the loads after them, which stall counts do not
+ * show. */
 static void draw(random_state *r, const tile *t, int value[SCHEDULE_OPTIONS])
 {
     const int copies = copies_of(t), loads = (t->tm + t->tn) / 4;
@@ -180,7 +183,7 @@ static void draw(random_state *r, const tile *t, int value[SCHEDULE_OPTIONS])
     value[COLUMN_ORDER] = between(r, 0, 1);
 }
 
-/* The first schedule is the one that the configuration has now. */
+/* Draws all schedules but number 0, which is the one that the configuration has now. */
 static void draw_all(search *s)
 {
     random_state r;
@@ -201,7 +204,7 @@ static tgl_candidate choice_of(const search *s, const trial *t)
 
 /* ---- Machine code ---------------------------------------------------------------------------- */
 
-/* The value of a macro of a kernel; 0: there is none of this name. */
+/* The value of a macro of a kernel; 0: the kernel has no macro of this name. */
 static int macro_of(const tgl_kernel *kernel, const char *name)
 {
     const size_t length = strlen(name);
@@ -249,8 +252,8 @@ static tgl_status compile(const search *s, const trial *t, tgl_binary *binary)
     return status;
 }
 
-/* Compiles every `workers`-th schedule, in a process of its own. Writes an error message as a
- * whole, so that those of several processes do not mix. */
+/* Compiles the schedules first, first + workers, first + 2*workers and so on. Runs in a process of
+ * its own. Error messages are written as a whole, so that those of several processes do not mix. */
 static int compile_share(const search *s, int64_t first)
 {
     int code = EXIT_DONE;
@@ -266,7 +269,8 @@ static int compile_share(const search *s, int64_t first)
     return code;
 }
 
-/* Uses several processes, because NVRTC compiles for one thread of a process at a time. */
+/* Compiles all schedules in several processes, because NVRTC compiles for one thread of a process
+ * at a time. */
 static int compile_all(const search *s)
 {
     int started = 0, failed = 0, status;
@@ -304,8 +308,8 @@ static int by_cycles(const void *x, const void *y)
 
 /* ---- Time ------------------------------------------------------------------------------------ */
 
-/* Whether the product is bitwise equal to the first trial's, which is stored in `first`: a schedule
- * does not change the order of additions. */
+/* *is_same := whether the product is bitwise equal to that of the first trial, in `first`. It must
+ * be, because a schedule does not change the order of additions. */
 static tgl_status compare(const operands *o, const tgl_plan *plan, bool is_first, void *first,
                           void *now, bool *is_same)
 {

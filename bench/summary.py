@@ -5,8 +5,8 @@
     bench/summary.py            # writes the page
     bench/summary.py --check    # fails if the page is not what it would write
 
-The template has the text of the page, and lines such as {{suites h200}}, in place of which tables are put: the
-functions in TABLES, of one machine each or of all.
+The template has the text of the page, and lines such as {{suites h200}}. Each is replaced by a table that the
+function of this name in TABLES makes from the results of the machine or, without a machine, of all machines.
 """
 
 import argparse
@@ -19,13 +19,13 @@ import results_csv
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 COLUMNS = ["suite", "type", "shapes", "geometric mean", "below 1", "below 0.98", "lowest", "at"]
-WORST = 10            # shapes of a machine and type
+WORST = 10            # number of shapes in the table of the lowest ratios, for each machine and type
 LARGEST_SQUARE = 8192
 
 
 class Suite:
-    """The shapes of one type in a file, those that another library computed too. A file is called
-    SUITE-VARIANT.csv: "cpu_random-avx2-2threads.csv"."""
+    """The shapes of one type in a file, of which another library has a time too. A file is called
+    SUITE-VARIANT.csv, such as "cpu_random-avx2-2threads.csv"."""
 
     def __init__(self, path, heading, kind, shapes):
         self.machine, self.path, self.is_older, self.shapes = path.parent.name, path, "older code" in heading, shapes
@@ -36,7 +36,7 @@ class Suite:
         self.variant = ", ".join(re.sub(r"^(\d+)threads$", r"\1 threads", part) for part in variants)
 
     def link(self):
-        """To the file, as the page shows it."""
+        """The link to the file, as the page shows it."""
         text = f"[{self.name}](../bench/results/{self.machine}/{self.path.name})"
         return text + (f", {self.variant}" if self.variant else "")
 
@@ -57,7 +57,7 @@ class Suite:
 
 
 def read_all(folder):
-    """The suites of all machines; files without another library's times are left out."""
+    """The suites of all machines. Files without times of another library are left out."""
     found = []
     for path in sorted(folder.glob("*/*.csv")):
         table = results_csv.rows(path)
@@ -74,12 +74,12 @@ def read_all(folder):
 
 
 def suites(found):
-    """The distribution of each suite, of today's code."""
+    """The table of the suites that today's code has run, with the distribution of their ratios."""
     return markdown.table(COLUMNS, [suite.row() for suite in found if not suite.is_older], left=2)
 
 
 def worst(found):
-    """The shapes with the lowest ratios, a column for each type."""
+    """The table of the shapes with the lowest ratios, a column for each type."""
     columns = {}
     for suite in found:
         if not suite.is_older:
@@ -96,7 +96,7 @@ def speed(gflops):
 
 
 def squares(found):
-    """The speed of the largest square up to LARGEST_SQUARE that each type has."""
+    """The table of speeds of each type's largest square up to LARGEST_SQUARE."""
     best = {}
     for suite in found:
         for shape in suite.shapes:
@@ -113,7 +113,8 @@ def squares(found):
 
 
 def older(found):
-    """The files whose kernels have changed since, with the mean and the lowest ratio of each type."""
+    """The table of the files whose kernels have changed since they were measured, with the mean and the lowest
+    ratio of each type."""
     files = {}
     for suite in found:
         if suite.is_older:
@@ -127,7 +128,7 @@ TABLES = {table.__name__: table for table in (suites, worst, squares, older)}
 
 
 def page(template, found):
-    """The text of the page. Each machine with results of today's code must have its table."""
+    """The text of the page. Fails if a machine with results of today's code has no table in the template."""
     def table(match):
         chosen = [suite for suite in found if match[2] in ("", suite.machine)]
         if not chosen:

@@ -16,7 +16,8 @@ def cell(value, digits=1):
 
 
 def print_table(shapes):
-    """GFLOP/s of all libraries, the share of the FMA rate, and the ratio to the best peer."""
+    """Prints a table with GFLOP/s of all libraries, the percentage of the FMA rate, and the ratio to the fastest
+    other library."""
     names = results_csv.libraries(shapes)
     print("| m x n x k | " + " | ".join(names) + " | % of FMA | best peer | ratio |")
     print("|---" * (len(names) + 4) + "|")

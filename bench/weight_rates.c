@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How fast products with weights of 8 and 4 bits read them: bytes of the weights, their factors and
- * zero points per second, beside the rate of a copy on the same device, and the time of the product
- * with weights of 16 bits.
+ * Measures how fast products with weights of 8 and 4 bits read these: bytes per second of the
+ * weights with their factors and zero points, the rate of a copy on the same device, and the time
+ * of the product with weights of 16 bits.
  *
  *     weight_rates [-d DEVICE] [-n N] [-k K] [-z] [-m ROWS] [-t WEIGHTS] [-a TYPES] [-g GROUPS]
  *                  [-r RUNS] [KERNEL...]
  *
- * ROWS of A, WEIGHTS (i4, i8, 16), TYPES of A (f16, bf16) and GROUPS (0: a factor for each column)
- * are lists with commas; all combinations are measured. -z: with zero points. KERNEL: kernel
- * strings for weights of 8 and 4 bits, beside the planner's choice. RUNS 0: only compiles.
+ * ROWS of A, WEIGHTS (i4, i8, 16), TYPES of A (f16, bf16) and GROUPS (k of a group with factors of
+ * its own; 0: one factor for each column) are lists with commas; all combinations are measured. -z:
+ * the weights have zero points. KERNEL: kernel strings for weights of 8 and 4 bits, which are
+ * measured in addition to the planner's choice. RUNS 0: the kernels are only compiled.
  *
- * Products use several matrices in turn, together larger than any L2 cache. Times are medians.
+ * Products use several matrices of weights in turn, which together are larger than any L2 cache.
+ * Times are medians.
  */
 #include "tegula/tegula.h"
 
@@ -23,7 +25,7 @@
 
 enum { RUNS_MAX = 99, M_MAX = 16 };
 
-/* All matrices of weights together have at least this many bytes. */
+/* The minimum size of all matrices of weights together. */
 static const size_t ALL_BYTES = (size_t)1 << 30;
 
 typedef struct settings {
@@ -34,10 +36,10 @@ typedef struct settings {
     char **kernels; /* ends with NULL */
 } settings;
 
-/* A product of the table. */
+/* A product that is measured. */
 typedef struct product {
     const settings *of;
-    tgl_type type, weights; /* weights == type: weights of 16 bits */
+    tgl_type type, weights; /* types of A and of the weights; equal: weights of 16 bits */
     int64_t m;
     int group;
     const char *kernel; /* NULL: the planner's choice */
@@ -45,10 +47,10 @@ typedef struct product {
 
 typedef struct operands {
     tgl_device *dev;
-    char *weights; /* at least ALL_BYTES */
+    char *weights; /* matrices of weights of at least ALL_BYTES together */
     size_t bytes;
     void *A, *C, *factors, *zeros;
-    double copy; /* bytes per second; 0: unknown */
+    double copy; /* rate of a copy in bytes per second; 0: unknown */
 } operands;
 
 static void must(tgl_status status)
@@ -60,8 +62,8 @@ static void must(tgl_status status)
     exit(1);
 }
 
-/* Device memory with random 32-bit words, all of whose bits outside of `mask` are those of
- * `bits`. */
+/* Device memory with random 32-bit words, in which the bits outside of `mask` are replaced by those
+ * of `bits`. */
 static void *filled(tgl_device *dev, size_t bytes, unsigned mask, unsigned bits)
 {
     const size_t words = bytes / 4 + 1;
@@ -84,7 +86,7 @@ static int compare(const void *x, const void *y)
     return (a > b) - (a < b);
 }
 
-/* The median time of a run of the plan, over matrices of `bytes` bytes in turn. */
+/* The median time of a run of the plan. The runs use matrices of `bytes` bytes in turn. */
 static double median_seconds(const operands *all, const tgl_plan *plan, tgl_operands *o,
                              size_t bytes, int runs)
 {
@@ -130,7 +132,7 @@ static size_t weight_bytes(const product *p)
     return p->weights == TGL_I4 ? elements / 2 : p->weights == TGL_I8 ? elements : 2 * elements;
 }
 
-/* Bytes of factors and zero points. */
+/* The size of the factors and zero points in bytes. */
 static double factor_bytes(const product *p)
 {
     const int64_t groups = p->group > 0 ? (p->of->k - 1) / p->group + 1 : 1;
@@ -173,7 +175,7 @@ static void measure(const operands *all, const product *p)
 
 /* ---- Combinations ---------------------------------------------------------------------------- */
 
-/* The next element of a list with commas, or false. */
+/* Copies the next element of a list with commas to `to`. False: there is none. */
 static bool next_of(const char **list, char to[16])
 {
     if (**list == '\0') return false;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the int8 tensor cores of a GPU of compute capability 9.0 sustain without copies and results: two warpgroups of
-// each SM issue wgmma.m64n256k32.s32.s8.s8 on random bytes in shared memory. Prints CSV: steps of 128 of K in a launch,
-// milliseconds, 10^12 operations per second. A short launch stays below the power limit, a long one does not.
+// Measures the rate of the int8 tensor cores of a GPU of compute capability 9.0 without copies and results. Two warpgroups
+// of each SM issue wgmma.m64n256k32.s32.s8.s8 on random bytes in shared memory. Prints CSV with the columns: number of steps
+// of 128 of K in a launch, milliseconds, 10^12 operations per second. A short launch stays below the power limit, a long one
+// does not.
 //
 //     nvcc -gencode arch=compute_90a,code=sm_90a -o wgmma_i8_loop bench/wgmma_i8_loop.cu && ./wgmma_i8_loop
 #include <cstdio>
@@ -10,7 +11,7 @@
 
 enum { GROUPS = 2, M = 64, N = 256, K = 128, BYTES = (GROUPS * M + N) * K };
 
-// The descriptor of a K-major tile with 128-byte swizzle: 8 rows are 1024 bytes.
+// The descriptor of a K-major tile with 128-byte swizzle. A group of 8 rows has 1024 bytes.
 static __device__ unsigned long long descriptor(const signed char *tile)
 {
     const unsigned address = (unsigned)__cvta_generic_to_shared(tile);

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * tegula._call: products that were computed before, without the Python of _matmul.py, which takes
- * 20 to 60 us for a call.
+ * tegula._call: the compiled path of the package. It computes products like those that were
+ * computed before, without the Python code of tegula/_matmul.py, which takes 20 to 60 us a call.
  *
  *     call = Calls(address of tgl_plan_run_operands(), check, hold)
  *     call.know(type, reader, ...)            from now on run() reads arrays of this type
- *     call.run(arrays, scalars, options)      None: compute it in Python, and then
+ *     call.run(arrays, scalars, options)      returns None: compute the product in Python, and then
  *     call.learn(arrays, options, plan, ...)  from now on run() computes products like this one
  *
- * It decides nothing about products. learn() stores what Python has decided for arrays of these
- * types, shapes, strides and devices: the plan, and what makes the result. run() looks the same
- * arrays up and runs the plan. What depends on addresses, streams and scalars is checked here.
- * run() returns None for everything that it does not know, so that the Python code computes it or
- * raises. Once the plan was run it raises itself, by the Python functions check() and hold().
+ * This file decides nothing about products. learn() stores what Python has decided for arrays of
+ * certain types, shapes, strides and devices: the plan, and the function that makes the result.
+ * run() looks up arrays of the same types, shapes, strides and devices, checks what depends on
+ * addresses, streams and scalars, and runs the plan. It returns None for every product that it does
+ * not know, so that the Python code computes the product or raises an exception. If the plan itself
+ * fails, run() raises the exception, by the Python functions check() and hold().
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -79,7 +80,8 @@ static bool is_same(const array *x, const array *y)
 }
 
 /* Reads the arrays and makes the key. options are compared by identity; an entry keeps them alive.
- * If C is the result it is no operand of its own. false: Python has to compute this. */
+ * If C is the same array as the result, it is not part of the key. false: Python has to compute the
+ * product. */
 static bool read_operands(sources *s, PyObject *const *arrays, PyObject *const *options,
                           operands *x, key *k)
 {
@@ -109,14 +111,14 @@ static uint64_t hash(const key *k)
 
 /* ---- Entries --------------------------------------------------------------------------------- */
 
-/* What Python has decided. */
+/* What Python has decided about a product. */
 typedef struct facts {
-    PyObject *owner; /* keeps the plan; None: the caller of run() does */
+    PyObject *owner; /* keeps the plan alive; None: the caller of run() keeps it */
     const tgl_plan *plan;
-    PyObject *new_result; /* a function that makes it; NULL: out is given */
-    PyObject *holder;     /* the GPU whose queued products keep their arrays; NULL: the CPU */
-    bool is_scalar;       /* the result is an element instead of an array without dimensions */
-    bool in_place;        /* the plan has no C apart from the result */
+    PyObject *new_result; /* a function that makes the result; NULL: the caller gives out */
+    PyObject *holder;     /* the GPU, whose queued products keep their arrays; NULL: the CPU */
+    bool is_scalar;       /* run() returns an element, not an array without dimensions */
+    bool in_place;        /* the plan has no C other than the result */
 } facts;
 
 typedef struct entry {
@@ -133,7 +135,7 @@ typedef struct calls {
     PyObject *hold;  /* keeps objects until the work in a stream of a device is complete */
     uint64_t uses;
     int count;
-    uint64_t hashes[ENTRIES]; /* of the entries */
+    uint64_t hashes[ENTRIES]; /* the hashes of the entries' keys */
     entry *entries[ENTRIES];
 } calls;
 
@@ -168,7 +170,7 @@ static entry *find(calls *self, const key *k, uint64_t h)
     return NULL;
 }
 
-/* Puts an entry into the place of the one that was not used for the longest time. */
+/* Adds an entry. If the table is full, it replaces the least recently used entry. */
 static void put(calls *self, entry *e, uint64_t h)
 {
     int place = self->count < ENTRIES ? self->count : 0;
@@ -184,7 +186,7 @@ static void put(calls *self, entry *e, uint64_t h)
 
 /* ---- run() ----------------------------------------------------------------------------------- */
 
-/* The bytes from the first to the last element. */
+/* The range of bytes that the elements of an array occupy. */
 static void span(const array *x, const char **first, const char **end)
 {
     *first = x->data;
@@ -204,7 +206,7 @@ static bool overlaps(const operands *x, int i)
     return first < out_end && out_first < end;
 }
 
-/* C may be the result itself. */
+/* Whether the result overlaps another array. C may be the same array as the result. */
 static bool result_overlaps(const operands *x)
 {
     for (int i = 0; i < ARRAYS; i++)
@@ -212,10 +214,11 @@ static bool result_overlaps(const operands *x)
     return false;
 }
 
-/* *re, *im := a factor. float() of NumPy's complex numbers would drop the imaginary part. */
+/* *re, *im := the number x, alpha or beta. PyFloat_AsDouble() of a complex number of NumPy would
+ * drop the imaginary part. */
 static void read_factor(PyObject *x, double *re, double *im)
 {
-    if (PyFloat_CheckExact(x) || PyLong_CheckExact(x) || PyUnicode_Check(x)) { /* no text */
+    if (PyFloat_CheckExact(x) || PyLong_CheckExact(x) || PyUnicode_Check(x)) { /* text raises */
         *re = PyFloat_AsDouble(x);
         return;
     }
@@ -226,7 +229,8 @@ static void read_factor(PyObject *x, double *re, double *im)
     Py_DECREF(z);
 }
 
-/* alpha and beta. false: Python raises, or beta has nothing to be multiplied with. */
+/* Reads alpha and beta; beta is 1 by default if there is a C, else 0. false: an exception is set,
+ * or beta is not 0 although there is neither C nor out. */
 static bool read_scalars(PyObject *const *scalars, const operands *x, tgl_operands *o)
 {
     const bool has_c = x->of[C].is_there;
@@ -267,7 +271,7 @@ static tgl_status run_plan(run_function *run, const facts *f, const operands *x,
     return status;
 }
 
-/* What has to be kept until the product has run. NULL: an exception is set. */
+/* The objects that must be kept until the product has run. NULL: an exception is set. */
 static PyObject *list_owners(const operands *x)
 {
     PyObject *owners = PyList_New(0);
@@ -303,7 +307,7 @@ static bool multiply(const calls *self, const facts *f, const operands *x, tgl_o
     return false;
 }
 
-/* The element of an array without dimensions. Takes the reference to the array. */
+/* The element of an array without dimensions. Takes over the reference to the array. */
 static PyObject *element_of(PyObject *x)
 {
     PyObject *index = PyTuple_New(0);
@@ -313,7 +317,7 @@ static PyObject *element_of(PyObject *x)
     return element;
 }
 
-/* Makes the result and computes it. NULL: as in compute(). */
+/* Makes the array of the result and computes the product. NULL: as for compute(). */
 static PyObject *compute_new(calls *self, const facts *f, operands *x, tgl_operands *o,
                              bool *is_final)
 {
@@ -327,8 +331,8 @@ static PyObject *compute_new(calls *self, const facts *f, operands *x, tgl_opera
     return NULL;
 }
 
-/* The result, a new reference. NULL, and is_final: an exception is set; else Python has to compute
- * it. */
+/* Computes the product. Returns a new reference to the result. NULL: if *is_final, an exception is
+ * set, else Python has to compute the product. */
 static PyObject *compute(calls *self, const facts *f, PyObject *out, PyObject *const *scalars,
                          operands *x, bool *is_final)
 {
@@ -359,7 +363,7 @@ static PyObject *run(PyObject *object, PyObject *const *args, Py_ssize_t count)
         entry *e = find(self, &k, hash(&k));
         if (e != NULL) {
             e->latest_use = ++self->uses;
-            const facts f = e->facts; /* the entry may be dropped meanwhile */
+            const facts f = e->facts; /* a copy, because Python code may drop the entry */
             hold_facts(&f);
             result = compute(self, &f, args[OUT], args + ARRAYS, &x, &is_final);
             drop_facts(&f);
@@ -367,7 +371,8 @@ static PyObject *run(PyObject *object, PyObject *const *args, Py_ssize_t count)
     }
     release(&x);
     if (result != NULL || is_final) return result;
-    /* Reading can run code of other libraries: an interrupt there is not swallowed. */
+    /* Reading an array can run code of other libraries. KeyboardInterrupt there is passed on; other
+     * exceptions are dropped, because Python reads the arrays again. */
     if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception)) return NULL;
     PyErr_Clear();
     Py_RETURN_NONE;
@@ -405,7 +410,7 @@ static PyObject *unless_none(PyObject *x)
     return x != Py_None ? x : NULL;
 }
 
-/* The facts of learn(), as new references. false: an exception is set. */
+/* Reads the last arguments of learn() and takes references to them. false: an exception is set. */
 static bool read_facts(PyObject *const *given, facts *f)
 {
     f->owner = given[0];
@@ -419,9 +424,9 @@ static bool read_facts(PyObject *const *given, facts *f)
 }
 
 /* learn(a, b, out, c, bias, scale_a, scale_b, *options, owner, address of the plan, in_place,
- * new_result, is_scalar, holder): Python has computed this product by one run of the plan, on the
- * arrays as they are. new_result: a function that makes the result, or None. holder: the device if
- * it is a GPU, else None. */
+ * new_result, is_scalar, holder): stores how Python has computed this product, by one run of the
+ * plan on these arrays without copies of them. The last six arguments are the members of facts;
+ * new_result and holder may be None. */
 static PyObject *learn(PyObject *object, PyObject *const *args, Py_ssize_t count)
 {
     calls *self = (calls *)object;

@@ -1,6 +1,7 @@
-# The compiled path of the package, tegula_call (call.c, read_array.c). It is left out where Python's headers are missing,
-# such as those of another machine: ctypes makes all calls then. From Python 3.11 on it uses the stable ABI, and one file serves all versions,
-# also the older ones. Without the lock of the interpreter (3.13t) it cannot be used.
+# The compiled path of the package, tegula_call (call.c, read_array.c). It is not built if Python's headers are missing or in
+# cross-compilation; the package then makes all calls by ctypes. If it is built with Python 3.11 or later, it uses the stable
+# ABI, so that one file serves 3.11 and all later versions. It cannot be used in a Python without the global interpreter lock
+# (3.13t).
 if(NOT CMAKE_SYSTEM_PROCESSOR STREQUAL CMAKE_HOST_SYSTEM_PROCESSOR)
   return()
 endif()

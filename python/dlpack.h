@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The structs of DLPack 1.x that the package reads (dlpack.h of the project DLPack): tensors, the
- * contents of capsules of both kinds, and the table of functions of a type, by which C code reads
- * an object without a capsule.
+ * The structs of DLPack 1.x that the package reads (dlpack.h of the project DLPack): tensors; the
+ * contents of the two kinds of capsules, Python objects that hold a tensor; and the table of
+ * functions by which C code reads a tensor of a Python type without a capsule.
  */
 #ifndef TEGULA_PYTHON_DLPACK_H
 #define TEGULA_PYTHON_DLPACK_H
@@ -22,13 +22,13 @@ typedef struct dlpack_tensor {
     uint64_t byte_offset;
 } dlpack_tensor;
 
-typedef struct dlpack_managed { /* of a capsule "dltensor" */
+typedef struct dlpack_managed { /* in a capsule "dltensor" */
     dlpack_tensor tensor;
     void *context;
     void (*deleter)(struct dlpack_managed *);
 } dlpack_managed;
 
-typedef struct dlpack_versioned { /* of a capsule "dltensor_versioned" */
+typedef struct dlpack_versioned { /* in a capsule "dltensor_versioned" */
     uint32_t major, minor;
     void *context;
     void (*deleter)(struct dlpack_versioned *);
@@ -36,10 +36,10 @@ typedef struct dlpack_versioned { /* of a capsule "dltensor_versioned" */
     dlpack_tensor tensor;
 } dlpack_versioned;
 
-typedef struct dlpack_functions { /* of a capsule "dlpack_exchange_api" */
+typedef struct dlpack_functions { /* in a capsule "dlpack_exchange_api" */
     uint32_t major, minor;
-    struct dlpack_functions *previous; /* of an older major version */
-    void *allocate, *export, *import;  /* not used here */
+    struct dlpack_functions *previous; /* the table of an older major version */
+    void *allocate, *export, *import;  /* not used by this package */
     int (*read)(void *object, dlpack_tensor *);
     int (*current_stream)(int device_type, int32_t device_id, void **stream);
 } dlpack_functions;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads arrays (read_array.h): a function for each protocol.
+ * Reads arrays (read_array.h), with a function for each protocol.
  */
 #include "read_array.h"
 
 #include <string.h>
 
-enum { DLPACK_COMPLEX = 5 }; /* the code of complex types */
+enum { DLPACK_COMPLEX = 5 }; /* DLPack's code of complex types */
 
 /* The element types, as the protocols name them. */
 static const struct {
@@ -37,7 +37,7 @@ static bool set_element(array *a, int i)
     return true;
 }
 
-/* Row-major strides. */
+/* Sets the strides of a row-major array. */
 static void set_strides(array *a)
 {
     int64_t step = a->size;
@@ -65,7 +65,7 @@ static bool is_aligned(const array *a)
     return (uintptr_t)a->data % (uintptr_t)a->size == 0;
 }
 
-/* A method of x without arguments; NULL: an exception is set. */
+/* Calls a method of x without arguments. NULL: an exception is set. */
 static PyObject *call_method(PyObject *x, const char *name)
 {
     PyObject *method = PyObject_GetAttrString(x, name);
@@ -114,7 +114,8 @@ static bool take_tensor(const dlpack_tensor *t, array *a)
            (t->data != NULL || is_empty(a));
 }
 
-/* Whether a function of Python answers yes. false also if it fails: then an exception is set. */
+/* Whether a Python function returns a true value. If the call fails, returns false and sets an
+ * exception. */
 static bool answers_yes(PyObject *function, PyObject *x)
 {
     PyObject *answer = PyObject_CallFunctionObjArgs(function, x, NULL);
@@ -123,7 +124,8 @@ static bool answers_yes(PyObject *function, PyObject *x)
     return is_yes;
 }
 
-/* Whether the elements in memory are all that the tensor means. */
+/* Whether the elements in memory are the values of the tensor, apart from conjugation, and no
+ * gradient has to be recorded. */
 static bool is_plain_tensor(const source *s, PyObject *x)
 {
     PyObject *requires = PyObject_GetAttrString(x, "requires_grad");
@@ -143,7 +145,7 @@ static bool read_tensor(const source *s, PyObject *x, array *a)
            s->functions->current_stream(t.device_type, t.device_id, &a->stream) == 0;
 }
 
-/* Whether x lies on a GPU; -1: an exception is set. */
+/* Whether the memory of x is on a GPU; -1: an exception is set. */
 static int is_on_gpu(PyObject *x)
 {
     PyObject *place = call_method(x, "__dlpack_device__");
@@ -153,7 +155,7 @@ static int is_on_gpu(PyObject *x)
     return is_read ? type == DLPACK_CUDA || type == DLPACK_CUDA_MANAGED : -1;
 }
 
-/* The capsule of x, whose memory is ready in CUDA's default stream. */
+/* The DLPack capsule of x. Its memory is up to date in CUDA's default stream. */
 static PyObject *call_export(PyObject *x, bool is_gpu, bool has_version)
 {
     PyObject *method = PyObject_GetAttrString(x, "__dlpack__"), *arguments = PyTuple_New(0);
@@ -184,8 +186,8 @@ static PyObject *export_capsule(source *s, PyObject *x, bool is_gpu)
     return capsule;
 }
 
-/* The capsule keeps its name and so owns the memory: its destructor calls the producer's deleter.
- */
+/* Reads an array through its capsule. A consumer that takes over the memory renames the capsule.
+ * This function does not, so the memory still belongs to the capsule, whose destructor frees it. */
 static bool read_capsule(source *s, PyObject *x, bool is_written, array *a)
 {
     const int is_gpu = is_on_gpu(x);
@@ -202,7 +204,8 @@ static bool read_capsule(source *s, PyObject *x, bool is_written, array *a)
 
 /* ---- __cuda_array_interface__ ---------------------------------------------------------------- */
 
-/* Integers of a tuple. Returns how many; -1: too many, or it is none. */
+/* Copies the integers of a tuple and returns their number. -1: there are more than DIMENSIONS_MAX,
+ * or the object is not a tuple of integers. */
 static int take_integers(PyObject *tuple, int64_t *numbers)
 {
     const Py_ssize_t count = tuple != NULL && PyTuple_Check(tuple) ? PyTuple_Size(tuple) : -1;
@@ -246,12 +249,12 @@ static bool take_interface(PyObject *facts, bool is_written, array *a)
         return false;
     a->stream = is_missing(stream) ? NULL : PyLong_AsVoidPtr(stream);
     if (a->stream == (void *)1)
-        a->stream = NULL; /* the default stream, which the library calls 0 */
+        a->stream = NULL; /* 1 is the default stream, which the library calls 0 */
     return !PyErr_Occurred();
 }
 
-/* The index of the GPU of x. The interface does not name it; without DLPack beside it x is on the
- * first. -1: an exception is set. */
+/* The number of the GPU of x. __cuda_array_interface__ does not say it. If x does not support
+ * DLPack either, GPU 0 is assumed. -1: an exception is set. */
 static int index_of_gpu(PyObject *x)
 {
     if (!PyObject_HasAttrString(x, "__dlpack_device__")) return 0;

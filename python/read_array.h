@@ -2,8 +2,8 @@
  *
  * Reads arrays of several libraries into one struct, as tegula/_arrays.py does in Python.
  *
- * A type of arrays becomes known by know_type(), with the way to read its arrays. An array that is
- * not of a known type, or not one that the library can access as it is, is left to Python.
+ * know_type() adds a type of arrays and says how they are read. Arrays of other types, and arrays
+ * that the library cannot access without a copy, are left to the Python code.
  */
 #ifndef TEGULA_PYTHON_READ_ARRAY_H
 #define TEGULA_PYTHON_READ_ARRAY_H
@@ -19,7 +19,7 @@ enum { DIMENSIONS_MAX = 5, SOURCES_MAX = 64 };
 
 typedef enum reader {
     READ_BUFFER,    /* numpy.ndarray: the buffer protocol */
-    READ_TENSOR,    /* torch.Tensor: DLPack's functions of the type, and what they do not tell */
+    READ_TENSOR,    /* torch.Tensor: DLPack's table of functions, and attributes of the tensor */
     READ_INTERFACE, /* __cuda_array_interface__ */
     READ_CAPSULE,   /* __dlpack__() */
 } reader;
@@ -30,12 +30,13 @@ typedef struct source {
     reader reader;
     bool is_read_only;                 /* results are not written to these arrays */
     bool has_no_version;               /* READ_CAPSULE: __dlpack__() does not take max_version */
-    const dlpack_functions *functions; /* READ_TENSOR */
-    /* READ_TENSOR: functions. The first two take the tensor, the third takes no argument. */
+    const dlpack_functions *functions; /* READ_TENSOR: DLPack's table of functions */
+    /* READ_TENSOR: Python functions. The first two take the tensor, the third no argument. */
     PyObject *is_negated, *is_conjugated, *uses_gradients;
 } source;
 
-/* The types that are known. They are never removed, because reading can run any code. */
+/* The types that are known. None is removed before the end, because reading an array can run any
+ * Python code, which might remove the type that is in use. */
 typedef struct sources {
     int count;
     source known[SOURCES_MAX];
@@ -43,24 +44,25 @@ typedef struct sources {
 
 /* An array as the library sees it. */
 typedef struct array {
-    bool is_there;
+    bool is_there; /* whether the product has this array */
     const PyObject *type;
     char *data;
-    int element; /* the type of an element, counted from 1 */
-    int size;    /* of an element in bytes */
+    int element; /* 1 + index of the element type in the table of read_array.c */
+    int size;    /* size of an element in bytes */
     int dimensions;
     int64_t shape[DIMENSIONS_MAX], strides[DIMENSIONS_MAX]; /* bytes */
     int device;                                             /* 0: CPU; 1 + N: GPU N */
-    void *stream;     /* of a GPU: where the array is up to date */
-    PyObject *owner;  /* keeps the memory of a GPU until the product has run, and of the CPU during
-                       * the call; NULL: the buffer does, or the library of the array */
-    Py_buffer buffer; /* obj NULL: there is none */
+    void *stream;     /* the stream of the GPU in which the array is up to date */
+    PyObject *owner;  /* keeps memory of a GPU until the product has run, memory of the CPU during
+                       * the call; NULL: the buffer or the library of the array keeps it */
+    Py_buffer buffer; /* for READ_BUFFER; else buffer.obj is NULL */
 } array;
 
-/* Adds a type. Python computes the products of types for which there is no room. */
+/* Adds a type. If there is no room, Python computes the products of its arrays. */
 void know_type(sources *s, const source *added);
 
-/* Reads x. false: Python has to compute this; an exception may be set. */
+/* Reads x. is_written: whether x is a result. false: Python has to compute the product; an
+ * exception may be set. */
 bool read_array(sources *s, PyObject *x, bool is_written, array *a);
 
 void release_array(array *a);

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""run_notebook.py NOTEBOOK OUTPUT: runs all cells of a notebook, in its own folder, and writes it with
-their results. Fails if a cell raises an exception. Needs nbclient and ipykernel.
+"""run_notebook.py NOTEBOOK OUTPUT: runs all cells of a notebook, in its own folder, and writes the notebook
+with their results to OUTPUT. Fails if a cell raises an exception. Needs nbclient and ipykernel.
 """
 
 import sys

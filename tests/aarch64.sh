@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# aarch64.sh [BUILD]: builds for aarch64 with Debian's cross compiler and checks the tiers of the cpu
-# device under qemu, f32, f64 and the short types, on processors with and without SDOT, SMMLA and
-# BFMMLA. Ends with 77 where the packages are missing: gcc-aarch64-linux-gnu, libc6-dev-arm64-cross,
-# qemu-user. The unit tests of the tiers run too if TEGULA_ARM64_CMOCKA names a folder with the arm64
-# files of libcmocka-dev.
+# aarch64.sh [BUILD]: builds for aarch64 with Debian's cross compiler and checks the tiers (instruction
+# sets) of the cpu device under qemu: f32, f64 and the types of 8 and 16 bits, on processors with and
+# without SDOT, SMMLA and BFMMLA. Exits with 77 if packages are missing: gcc-aarch64-linux-gnu,
+# libc6-dev-arm64-cross, qemu-user. The unit tests of the tiers run too if TEGULA_ARM64_CMOCKA names a
+# folder with the arm64 files of libcmocka-dev.
 set -eu
 cd "$(dirname "$0")/.."
 build=${1:-build-aarch64}
@@ -21,7 +21,7 @@ export QEMU_LD_PREFIX=/usr/aarch64-linux-gnu
 cmocka=${TEGULA_ARM64_CMOCKA:-}
 tests=OFF
 if [ -n "$cmocka" ]; then tests=ON; fi
-# The simulator is left out: its kernels are compiled at run time, by the machine's own compiler.
+# The simulator is left out, because it compiles kernels at run time with the compiler of this machine.
 # shellcheck disable=SC2086 # CMAKE_FLAGS is a list
 cmake -S . -B "$build" -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR=aarch64 \
   -DCMAKE_C_COMPILER=aarch64-linux-gnu-gcc -DCMAKE_BUILD_TYPE=Release -DTEGULA_SIM=OFF \
@@ -38,7 +38,7 @@ cmake --build "$build" -j"${JOBS:-$(nproc)}" --target $targets >"$build/build.lo
   exit 1
 }
 
-# has_kernels PROCESSOR KERNELS: the cpu device has exactly these kernels.
+# has_kernels PROCESSOR KERNELS: checks that the cpu device has exactly these kernels on the processor.
 has_kernels() {
   qemu-aarch64 -cpu "$1" "$build/tegula" info --device cpu | grep "kernels *$2\$"
 }
@@ -46,7 +46,7 @@ has_kernels max 'cpu/neon_mm cpu/neon_dot cpu/neon cpu/portable'
 has_kernels neoverse-n1 'cpu/neon_dot cpu/neon cpu/portable'
 has_kernels cortex-a72 'cpu/neon cpu/portable'
 
-# check TIER TYPE [OPTION...]
+# check TIER TYPE [OPTION...]: runs `tegula check` with this tier.
 check() {
   tier=$1 type=$2
   shift 2

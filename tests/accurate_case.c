@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Makes products, computes them on a device and as they should be.
+ * Makes products, computes them on a device, and compares the results with a reference.
  */
 #include "accurate_case.h"
 
@@ -88,7 +88,7 @@ float *b_at(const product *p, const data *d, int i, int col)
     return &d->b[(int64_t)i * p->n + col];
 }
 
-/* 0.5 to 1, of either sign: times 2^-140 it is not zero. */
+/* A random number of magnitude 0.5 to 1, which is not zero even after scaling by 2^-140. */
 static double not_small(void)
 {
     const double x = symmetric();
@@ -209,7 +209,7 @@ typedef struct errors {
     double max, rms;
 } errors;
 
-/* ---- What it should be ----------------------------------------------------------------------- */
+/* ---- The reference --------------------------------------------------------------------------- */
 
 truth truth_of(const product *p, const data *d, int z, int row, int col)
 {
@@ -227,14 +227,16 @@ truth truth_of(const product *p, const data *d, int z, int row, int col)
 
 static void add_error(errors *e, double found, double right, double bound)
 {
-    /* Half of the least denormal number is no error of arithmetic, but of the type. */
+    /* An error of up to half of the least denormal number is caused by the type, not by the
+     * arithmetic. */
     const double error = fabs(found - right);
     const double in_units = error <= 0x1p-150 ? 0 : error / (0x1p-24 * bound + 0x1p-150);
     if (!(in_units <= e->max)) e->max = in_units;
     e->rms += in_units * in_units;
 }
 
-/* Errors of a result, and of FFMA's. A sum of FFMA's that overflows is left out of both. */
+/* Computes the errors of a result and of FFMA's result. Elements whose sum overflows in FFMA's loop
+ * count in neither. */
 static void measure(const product *p, const data *d, const float *result, errors *ours,
                     errors *ffma)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Products of e4m3 and e5m2 with factors of blocks: see block_scale_cases.h.
+ * Makes products of e4m3 and e5m2 with factors of blocks (block_scale_cases.h).
  */
 #include "block_scale_cases.h"
 #include "support.h"
@@ -8,7 +8,8 @@
 #define E4M3 TGL_F8_E4M3
 #define E5M2 TGL_F8_E5M2
 
-/* Whether a case has factors of lines of A, or with of_b of B. */
+/* Whether the factors of A or, with of_b, of B are for single rows or columns
+ * (TGL_SCALING_LINE_128), not for blocks of 128 of them. */
 static bool block_scale_has_lines(unsigned number, bool of_b)
 {
     static const bool lines[BLOCK_SCALE_KINDS][2] = {
@@ -47,7 +48,7 @@ scaled_case block_scale_case(unsigned number, const int64_t size[3], const char 
     p->scaling_a = block_scale_has_lines(number, false) ? TGL_SCALING_LINE_128 : TGL_SCALING_BLOCK;
     p->scaling_b = block_scale_has_lines(number, true) ? TGL_SCALING_LINE_128 : TGL_SCALING_BLOCK;
     p->scaling_d = tgl_type_size(result) == 1 ? TGL_SCALING_LINE : TGL_SCALING_NONE;
-    if (number % 3 == 1) { /* gaps, such as those of cuBLASLt's blocks */
+    if (number % 3 == 1) { /* gaps between the factors, as cuBLASLt has them for blocks */
         p->ld_scale_a = p->scaling_a == TGL_SCALING_BLOCK ? (k_blocks + 3) / 4 * 4 : p->m + 1;
         p->ld_scale_b = p->scaling_b == TGL_SCALING_BLOCK ? (k_blocks + 3) / 4 * 4 : p->n + 2;
     }
@@ -66,7 +67,7 @@ static void *uploaded(tgl_device *dev, const void *from, size_t bytes)
     return memory;
 }
 
-/* A and B are ones. */
+/* Computes D := A*B with these factors, where all elements of A and B are 1. */
 static void multiply_ones(tgl_device *dev, const char *kernel, const float *scale_a,
                           const float *scale_b, float *d)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * For tests of the cpu device's plans: a server, which need not be this machine, and products of
- * f32.
+ * For tests of the plans of the cpu device: a server, which need not be the machine that runs the
+ * tests, and products of f32.
  */
 #ifndef CPU_PLAN_CASE_H
 #define CPU_PLAN_CASE_H
@@ -15,7 +15,7 @@ static const cpu_machine server = {
     .threads = 8,
 };
 
-/* The server with a processor of this model ("": unknown) and so many threads. */
+/* The server with a processor of this model ("": unknown) and this number of threads. */
 static inline cpu_machine server_of(const char *model, int threads)
 {
     cpu_machine machine = server;
@@ -42,7 +42,8 @@ static inline cpu_plan plan_of(const tgl_shape *shape, int threads)
     return plan;
 }
 
-/* Kernels with tiles as wide as those of AVX-512, of which a plan needs the numbers only. */
+/* Kernels with the tile sizes of AVX-512. A plan needs only these sizes, so the functions are those
+ * of the portable tier. */
 static inline cpu_kernels wide_kernels(void)
 {
     cpu_kernels kernels = tgl_cpu_kernels_portable_f32;

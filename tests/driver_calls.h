@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * For tests on a real GPU: calls of the CUDA driver that an application makes.
+ * For tests on a real GPU: functions of the CUDA driver, which the tests call as an application
+ * does.
  */
 #ifndef DRIVER_CALLS_H
 #define DRIVER_CALLS_H
@@ -19,12 +20,13 @@ static inline void *driver_function(const char *name)
     return function;
 }
 
-/* Declares a pointer to a driver function and looks it up. The result 0 is success. */
+/* Declares a pointer to a driver function and looks the function up. The function returns 0 on
+ * success. */
 #define DRIVER(variable, name, ...)                                                                \
     int (*variable)(__VA_ARGS__);                                                                  \
     *(void **)&variable = driver_function(name)
 
-/* Fails with the error message if the call did not succeed. */
+/* Fails the test with the library's error message unless status is TGL_OK. */
 static inline void assert_ok(tgl_status status)
 {
     char text[2048];

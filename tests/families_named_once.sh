@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# families_named_once.sh [ROOT]: only src/families/ names kernel families, so that adding a family touches its
-# own files and one line of the table.
+# families_named_once.sh [ROOT]: checks that only src/families/ names kernel families, so that a new family needs
+# only its own files and one line of the table of families.
 #
 # A family is named by a word, or by a part of an identifier or text between underscores ("skinny",
 # "tgl_skinny_plan", "simt_128x256x8"), in upper or lower case. Comments may name a family as an example,
@@ -14,11 +14,11 @@ test -n "$families" || {
   echo "there are no families in src/families"
   exit 1
 }
-# Pre-passes count as well, except for repack, which is a word of the launch lists.
+# The names of pre-passes are checked too, except repack, which is also a word of the launch lists.
 names=$(printf '%s\n' "$families" decompose prepass | tr '\n' '|' | sed 's/|$//')
 
-# Families that are named after the instruction they use: chips have it (TGL_HAS_WGMMA), and the
-# simulator executes it. A compute mode of the public interface (TGL_COMPUTE_...) may be called like one, too.
+# These families have the name of an instruction. Other code may use the name for the instruction, such as
+# TGL_HAS_WGMMA. A compute mode (TGL_COMPUTE_...) may have the name of a family, too.
 instructions='mma|wgmma'
 others=$(echo "$names" | tr '|' '\n' | grep -vxE "$instructions" | tr '\n' '|' | sed 's/|$//')
 

@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# fast_math_test.sh SOURCE COMPILER: flags of fast arithmetic are refused with a sentence, by CMake and by the
-# compiler.
+# fast_math_test.sh SOURCE COMPILER: checks that CMake and the compiler refuse flags such as -ffast-math with a
+# message.
 set -eu
 source=$1 compiler=$2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# refused CMAKE_ARGUMENT
+# refused CMAKE_ARGUMENT: checks that CMake refuses the argument.
 refused() {
   if cmake -S "$source" -B "$work/build" -DCMAKE_C_COMPILER="$compiler" -DTEGULA_SIM=OFF -DTEGULA_SHIMS=OFF \
     "$1" >"$work/log" 2>&1; then

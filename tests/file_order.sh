@@ -1,13 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# file_order.sh [ROOT]: no files of src/, cli/, dist/ or shims/ include each other in a circle. A header and the .c
-# file of its name count as one.
+# file_order.sh [ROOT]: checks that no files of src/, cli/, dist/ or shims/ include each other in a circle. A header
+# and the .c file with the same name count as one.
 set -eu
 cd "${1:-$(dirname "$0")/..}"
 command -v tsort >/dev/null || exit 77
 
-# An edge a line, FILE INCLUDED, without suffixes. Names are unique (unique_names.sh), so the folder is left out.
+# Prints a line FILE INCLUDED for each #include, without suffixes. Folders are left out, because names are unique
+# (unique_names.sh).
 edges() {
   find src cli dist shims -name '*.[ch]' | sort | xargs grep '^ *#include "' |
     sed -E 's,^(.*/)?([^/]*)\.[ch]: *#include "(.*/)?([^/"]*)\.h".*,\2 \4,' | awk 'NF == 2 && $1 != $2'

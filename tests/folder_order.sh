@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# folder_order.sh [ROOT]: the folders of src/ and those of cli/ have an order (docs/data-flow.md), and a
-# file includes headers of its own folder and of lower ones only. Folders of the same floor do not include
-# each other. Headers under kernels/ that kernels and host share count as the lowest floor of src/.
+# folder_order.sh [ROOT]: the folders of src/ and those of cli/ have an order of floors (docs/data-flow.md).
+# Checks that a file includes only headers of its own folder and of lower floors. Folders on the same floor
+# must not include each other. Headers under kernels/ that kernels and host share are the lowest floor.
 set -eu
 cd "${1:-$(dirname "$0")/..}"
 
-# Lowest first; one floor a line.
+# One floor per line, the lowest first.
 floors_of_src='
 kernels
 base
@@ -21,9 +21,9 @@ cpu/plan
 cpu/run cuda sim
 api
 '
-# The files of cli/ itself are the commands. The first floors are the library: learn/learn_plan.c makes plans of
-# kernels that are not part of it, and ladder/truth.c calls the rung that runs on the host; all others include
-# its public header only.
+# The files directly in cli/ are the commands. The first two floors are folders of the library. Only two files
+# include more of it than its public header: learn/learn_plan.c makes plans of kernels that are not part of the
+# library, and ladder/truth.c calls the rung that runs on the host.
 floors_of_cli='
 kernels
 api families sim
@@ -35,8 +35,8 @@ check dist ladder learn mm
 .
 '
 
-# includes_upwards ROOT FLOORS: prints the includes of ROOT that do not point to a lower folder. Headers of
-# cli/ are included by their names alone; names are unique (unique_names.sh).
+# includes_upwards ROOT FLOORS: prints the includes in ROOT that do not point to a lower floor. Headers of cli/
+# are included without their folder, because names are unique (unique_names.sh).
 includes_upwards() {
   find "$1" -name '*.[ch]' -o -name '*.inc' | sort | xargs grep -n '^#include "' |
     awk -v root="$1" -v floors="$2" -v headers="$(find "$1" -name '*.h')" '

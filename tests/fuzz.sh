@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# fuzz.sh BUILD: builds the fuzz targets with clang in BUILD and runs each for FUZZ_SECONDS (20). Inputs
+# fuzz.sh BUILD: builds the fuzz targets with clang in BUILD and runs each for FUZZ_SECONDS (20) seconds. Inputs
 # that reach new code are kept in BUILD/corpus-*, inputs that fail in BUILD/crash-*.
 set -eu
 build=$1 seconds=${FUZZ_SECONDS:-20}

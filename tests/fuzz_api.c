@@ -29,7 +29,7 @@ static unsigned take(source *from)
     return *from->bytes++;
 }
 
-/* Usually small, sometimes near the limits of int64_t. */
+/* A size that is usually small and sometimes near the limits of int64_t. */
 static int64_t take_count(source *from, unsigned largest)
 {
     static const int64_t odd[] = {-1,
@@ -44,7 +44,7 @@ static int64_t take_count(source *from, unsigned largest)
     return byte < 248 ? (int64_t)(byte % largest) : odd[byte - 248];
 }
 
-/* `first` to first + count - 1, and sometimes a value outside. */
+/* A value from `first` to first + count - 1, and sometimes a value outside this range. */
 static int take_enum(source *from, int first, int count)
 {
     const unsigned byte = take(from);
@@ -88,7 +88,7 @@ static tgl_problem take_problem(source *from)
     return p;
 }
 
-/* Places the matrices of a batch of pointers one behind the other. */
+/* Places the matrices of a batch that is given by pointers one after the other. */
 static void lay_out(tgl_problem *p)
 {
     if (p->batching != TGL_POINTERS) return;
@@ -130,7 +130,8 @@ static void check_refused(tgl_device *dev, const tgl_problem *problem, tgl_statu
             "tgl_plan_create() does not agree with tgl_problem_check()");
 }
 
-/* Whether a problem is small enough to be computed; larger ones are valid, too. */
+/* Whether a problem is small enough to be computed. Larger problems are valid, but are not
+ * computed. */
 static int is_small(const tgl_problem *p)
 {
     const int64_t limit = 1000;
@@ -167,8 +168,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
                    .beta = take_scalar(&from),
                    .gives_workspace = take(&from) % 2 == 0,
                    .fill = (inputs)(take(&from) % INPUTS_END)};
-    /* A sum of denormal products that is 0 in double is not 0 in the reference's longer type:
-     * infinity times the one is NaN, times the other infinity. */
+    /* A sum of denormal products may be 0 in double and not 0 in the longer type of the reference.
+     * Times infinity, the first gives NaN and the second gives infinity. */
     if (c.fill == DENORMAL && isinf(c.alpha)) c.alpha = 1;
     lay_out(&c.problem);
     if (!is_small(&c.problem)) return 0;

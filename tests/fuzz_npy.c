@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Fuzz target: the reader of .npy headers. What it accepts must lie within the file, and must come
- * out the same when it is written and read again.
+ * Fuzz target: the reader of .npy headers. The data of a header that it accepts must lie within the
+ * file, and the header must be the same after it is written and read again.
  *
  *     fuzz_npy -dict=tests/fuzz_npy.dict -max_total_time=60
  */
@@ -20,7 +20,7 @@ static void check_message(const char *message)
         assert(*message >= ' ' && *message <= '~');
 }
 
-/* Writes the header anew, in front of as much data as it speaks of, and reads it back. */
+/* Writes the header again, in front of data of the size that it states, and reads it back. */
 static void check_round_trip(const npy_header *header)
 {
     char text[NPY_HEADER_MAX];

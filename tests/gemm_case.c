@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One product with everything around it. Indices come from stored_index(), which is written from
- * the public header alone and shares nothing with the library's.
+ * Runs one product and checks everything that it may write. The indices of elements come from
+ * stored_index() in cli/reference, which shares no code with the library.
  */
 #include "gemm_case.h"
 #include "elements.h"
@@ -140,7 +140,7 @@ bool guarded_is_intact(const guarded *g)
 
 /* ---- Matrices -------------------------------------------------------------------------------- */
 
-/* op(X): rows x cols, in guarded memory. */
+/* A matrix X, or a batch of them, in guarded memory. op(X) has rows x cols elements. */
 typedef struct matrix {
     tgl_type type;
     tgl_order order;
@@ -158,7 +158,7 @@ static bool matrix_create(matrix *x, const tgl_problem *p, tgl_type type, tgl_tr
     const int64_t extent = stored_extent(x->order, trans, rows, cols, x->ld, x->batch, stride);
     if (!guarded_create(&x->memory, (size_t)extent * tgl_type_size(type), at_end)) return false;
     for (int64_t i = 0; i < extent * element_parts(type);
-         i++) /* what lies between rows must not matter */
+         i++) /* the elements between rows stay NaN, because no product may use them */
         element_set(type, x->memory.bytes, i, NAN);
     return true;
 }
@@ -173,19 +173,19 @@ static double get(const matrix *x, const void *memory, int64_t index)
     return element_get(x->type, memory, index);
 }
 
-/* Part 0 or 1 of an element. */
+/* Reads part 0 (real) or 1 (imaginary) of an element. */
 static double get_part(const matrix *x, const void *memory, int64_t index, int part)
 {
     return element_get(x->type, memory, index * element_parts(x->type) + part);
 }
 
-/* Matrices of a batch, or the one that all of it shares. */
+/* The number of different matrices in a batch: 1 if all products share one (stride 0). */
 static int64_t different_matrices(const matrix *x)
 {
     return x->stride == 0 && x->batch > 1 ? 1 : x->batch;
 }
 
-/* Stores X, op(X) without conjugation in rows of ld numbers, as matrix b of the batch. */
+/* Stores matrix b of the batch. X: op(X) without conjugation, as rows of `ld` numbers. */
 static void store(matrix *x, int64_t b, const double *X, int64_t ld)
 {
     const int parts = element_parts(x->type);
@@ -195,8 +195,9 @@ static void store(matrix *x, int64_t b, const double *X, int64_t ld)
                         X[i * ld + j]);
 }
 
-/* Fills A and B. Complex factors are those of a real product with m, 2n and 2k, of whose B every
- * other row is left out. False: no memory. */
+/* Fills A and B. Elements of complex matrices are made from those of a real product of m x 2n x 2k,
+ * in which two neighbouring numbers of a row are one complex element; every other row of B is left
+ * out. False: out of memory. */
 static bool fill_factors(matrix *A, matrix *B, inputs fill, random_state *r)
 {
     const int parts = element_parts(A->type);
@@ -215,7 +216,7 @@ static bool fill_factors(matrix *A, matrix *B, inputs fill, random_state *r)
     return ok;
 }
 
-/* Fills C, a bias or a residual. False: no memory. */
+/* Fills C, a bias or a residual. False: out of memory. */
 static bool fill_addend(matrix *x, inputs fill, random_state *r)
 {
     const int64_t row = x->cols * element_parts(x->type);
@@ -240,7 +241,8 @@ static double sequential_fma(bool is_f64, double x, double y, double sum)
     return is_f64 ? fma(x, y, sum) : (double)fmaf((float)x, (float)y, (float)sum);
 }
 
-/* alpha * sum + beta * c as a loop of fused multiply-adds in the accumulation type gives it. */
+/* alpha * sum + beta * c, where the sum is computed by a loop of fused multiply-adds in the
+ * accumulation type. */
 static double sequential(const matrix *A, const matrix *B, int64_t b, int64_t i, int64_t j,
                          double alpha, double beta, double before)
 {
@@ -253,12 +255,12 @@ static double sequential(const matrix *A, const matrix *B, int64_t b, int64_t i,
     return sequential_fma(is_f64, alpha, sum, scaled);
 }
 
-/* All that a case has in memory. */
+/* The memory of a case. */
 typedef struct memory_of_case {
-    matrix A, B, C, D, bias, residual; /* D: only where it is not C */
-    guarded arrays[4];                 /* of pointers to A, B, C and D */
+    matrix A, B, C, D, bias, residual; /* D: only if it is another matrix than C */
+    guarded arrays[4];                 /* arrays of pointers to A, B, C and D */
     guarded alpha, beta, workspace;
-    unsigned char *before; /* the result's bytes as they were */
+    unsigned char *before; /* the contents of the result's buffer before the run */
 } memory_of_case;
 
 static bool has_separate_d(const gemm_case *c)
@@ -272,13 +274,13 @@ static const matrix *result_of(const gemm_case *c, const memory_of_case *t)
     return has_separate_d(c) ? &t->D : &t->C;
 }
 
-/* C's bytes as they were. Where D is another matrix nothing can have written to C. */
+/* The contents of C before the run. If D is another matrix, nothing can have written to C. */
 static const unsigned char *old_c(const gemm_case *c, const memory_of_case *t)
 {
     return has_separate_d(c) ? t->C.memory.bytes : t->before;
 }
 
-/* What the case's epilogue makes of *x = acc + c, a part of an element. */
+/* Applies the case's epilogue to *x, which is acc + c of part `part` of an element. */
 static void finish(const gemm_case *c, const memory_of_case *t, int64_t b, int64_t i, int64_t j,
                    int part, long double acc, long double old, reference_element *x)
 {
@@ -335,7 +337,7 @@ static reference_complex sum_of_complex_products(const matrix *A, const matrix *
                                  is_conjugated(B->trans));
 }
 
-/* As check_element(). */
+/* Like check_element(), for complex types. */
 static bool check_complex_element(const gemm_case *c, const memory_of_case *t, int64_t b, int64_t i,
                                   int64_t j, double bound, error_summary *ours)
 {
@@ -361,7 +363,8 @@ static bool check_complex_element(const gemm_case *c, const memory_of_case *t, i
     return ok;
 }
 
-/* ours, theirs: of our result, and unless NULL of a sequential sum's. */
+/* Compares an element of the result with its reference. Adds its error to *ours and, unless theirs
+ * is NULL, the error of a sequential sum to *theirs. False: the element is wrong. */
 static bool check_element(const gemm_case *c, const memory_of_case *t, int64_t b, int64_t i,
                           int64_t j, double bound, error_summary *ours, error_summary *theirs)
 {
@@ -376,7 +379,8 @@ static bool check_element(const gemm_case *c, const memory_of_case *t, int64_t b
 
     reference_element sum = {0, 0};
     if (alpha != 0) sum = sum_of_products(&t->A, &t->B, b, i, j);
-    /* Such a sum times infinity is an infinity of either sign or NaN; functions of it, anything. */
+    /* If rounding may change the sign of the sum, the sum times infinity may be an infinity of
+     * either sign or NaN, and an epilogue may make any number of it. */
     if (isinf(alpha) && has_any_sign(&sum, p->k, accumulator))
         return c->epilogue.size != 0 || !isfinite(after);
     reference_element r = reference_finish(p->type_a, alpha, sum, p->k, beta, before);
@@ -423,8 +427,8 @@ static void check_result(const gemm_case *c, const memory_of_case *t, bool want_
 {
     error_summary ours = {0}, theirs = {0};
     const tgl_problem *p = &c->problem;
-    /* A rounding a product, those of alpha and beta, and those of an epilogue. Parts of complex
-     * elements are sums of 2k products, and scaled by four. */
+    /* One rounding for each product, 4 for alpha and beta, and 8 for an epilogue. A part of a
+     * complex element is a sum of 2k products, and alpha and beta have four products of parts. */
     const int parts = element_parts(p->type_a);
     const double bound = (double)p->k * parts + 4 * parts + (c->epilogue.size == 0 ? 0 : 8) +
                          error_of_rounded_inputs(p->type_a, p->compute);
@@ -454,7 +458,8 @@ static void check_result(const gemm_case *c, const memory_of_case *t, bool want_
         FAULT("bytes beside the workspace were written");
 }
 
-/* Says which case it was when a guard page has been touched, and lets the signal do its work. */
+/* The message that on_fault() prints when a guard page was accessed. The signal then ends the
+ * program. */
 static char running_case[600];
 
 static void on_fault(int signal_number)
@@ -463,7 +468,7 @@ static void on_fault(int signal_number)
     if (write(STDERR_FILENO, running_case, strlen(running_case)) < 0) _exit(1);
 }
 
-/* The pointers to the matrices of a batch, the last first; NULL: no memory. */
+/* An array of pointers to the matrices of a batch, in reverse order. NULL: out of memory. */
 static const void *make_array(const matrix *x, guarded *array, bool at_end)
 {
     if (!guarded_create(array, (size_t)x->batch * sizeof(void *), at_end)) return NULL;
@@ -475,7 +480,7 @@ static const void *make_array(const matrix *x, guarded *array, bool at_end)
     return array->bytes;
 }
 
-/* A scalar of the accumulation type. */
+/* Stores a scalar of the accumulation type in guarded memory. NULL: out of memory. */
 static const void *make_scalar(const gemm_case *c, double value, double imag, guarded *memory)
 {
     const tgl_type type = element_accumulator(c->problem.type_a);
@@ -501,7 +506,7 @@ static bool make_scalars(const gemm_case *c, memory_of_case *t, tgl_operands *o)
     return o->alpha_at != NULL && o->beta_at != NULL;
 }
 
-/* Whether C need not be given: it is neither read nor written. */
+/* Whether NULL is passed for C, which is then neither read nor written. */
 static bool may_lack_c(const gemm_case *c, const tgl_operands *o)
 {
     return has_separate_d(c) && c->beta == 0 && c->beta_imag == 0 && c->seed % 4 < 2 &&
@@ -530,8 +535,8 @@ static bool make_operands(const gemm_case *c, memory_of_case *t, tgl_operands *o
            (!has_d || o->D_array != NULL);
 }
 
-/* What the plan asks for, full of garbage. It must be aligned to 256 bytes, and so cannot end at a
- * page if its size is no multiple of that. */
+/* Makes the workspace that the plan requires, filled with garbage. It must be aligned to 256 bytes,
+ * so it can end at a page boundary only if its size is a multiple of 256. */
 static bool make_workspace(const gemm_case *c, const tgl_plan *plan, memory_of_case *t,
                            tgl_operands *o)
 {
@@ -543,7 +548,7 @@ static bool make_workspace(const gemm_case *c, const tgl_plan *plan, memory_of_c
     return true;
 }
 
-/* Runs the plan or c->run(), and says which case it was if that touches forbidden memory. */
+/* Runs the plan or c->run(). If forbidden memory is accessed, prints which case did it. */
 static tgl_status run_product(tgl_device *dev, const gemm_case *c, const tgl_problem *problem,
                               const tgl_plan *plan, const tgl_operands *operands)
 {
@@ -570,7 +575,7 @@ static tgl_status run_guarded(tgl_device *dev, const gemm_case *c, memory_of_cas
     if (!make_operands(c, t, &operands)) return TGL_NO_MEMORY;
     if (c->pointers) {
         problem.batching = TGL_POINTERS;
-        problem.stride_a = problem.stride_b = problem.stride_c = -1; /* not looked at */
+        problem.stride_a = problem.stride_b = problem.stride_c = -1; /* not used with pointers */
         problem.stride_d = has_separate_d(c) ? -1 : 0;
     }
     if (c->run != NULL) return run_product(dev, c, &problem, NULL, &operands);
@@ -582,7 +587,7 @@ static tgl_status run_guarded(tgl_device *dev, const gemm_case *c, memory_of_cas
     return status;
 }
 
-/* Bias and residual, where the epilogue has them. */
+/* Makes the bias and the residual, if the epilogue has them. */
 static bool create_epilogue(const gemm_case *c, memory_of_case *t)
 {
     const tgl_epilogue *e = &c->epilogue;
@@ -599,7 +604,7 @@ static bool create_epilogue(const gemm_case *c, memory_of_case *t)
                                           e->ld_residual, e->stride_residual, c->at_end));
 }
 
-/* False: no memory. */
+/* Fills all matrices. False: out of memory. */
 static bool fill_all(const gemm_case *c, memory_of_case *t)
 {
     random_state r = c->seed;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One product of any types with everything around it: inputs of a given distribution in buffers
- * that end at pages which must not be touched, a reference in higher precision, and a comparison of
- * every byte afterwards. Used by the tests and by the fuzz target; does not need cmocka. The
- * generator and the reference are those of `tegula check` (cli/reference/).
+ * Runs one product of any types: makes inputs of a given distribution in buffers that end at
+ * inaccessible pages, computes a reference in higher precision, and compares every byte after the
+ * run. Used by the tests and by the fuzz target; does not need cmocka. The random numbers and the
+ * reference are those of `tegula check` (cli/reference/).
  */
 #ifndef TGL_GEMM_CASE_H
 #define TGL_GEMM_CASE_H
@@ -14,61 +14,61 @@
 
 #include <stdbool.h>
 
-/* What a tgl_epilogue's expression should give. */
+/* Computes the expected value of an epilogue's expression. */
 typedef long double gemm_expression(long double acc, long double c, long double bias, int64_t row,
                                     int64_t col);
 
 typedef struct gemm_case {
-    /* Strided; with pointers the matrices lie so too, in the other order. It also says whether D is
-     * another matrix, where the scalars are, and the compute mode. */
+    /* Strided batch. With `pointers`, the run gets arrays of pointers to these matrices in reverse
+     * order. */
     tgl_problem problem;
     double alpha, beta;
-    double alpha_imag, beta_imag; /* of complex types */
+    double alpha_imag, beta_imag; /* for complex types */
     bool pointers;
     tgl_epilogue epilogue;       /* size 0: none */
-    gemm_expression *expression; /* of slope 2 at most */
+    gemm_expression *expression; /* its slope must be at most 2 */
     const char *kernel;          /* a kernel string; NULL: the planner's choice */
-    /* Computes the product instead of a plan; NULL: a plan. */
+    /* A function that computes the product instead of a plan; NULL: a plan computes it. */
     tgl_status (*run)(tgl_device *dev, const tgl_problem *problem, const tgl_operands *operands);
-    bool gives_workspace; /* the run gets a workspace of the caller's, full of garbage */
+    bool gives_workspace; /* the run gets a workspace from the caller, filled with garbage */
     inputs fill;
-    bool at_end; /* each buffer ends, instead of begins, at a page that must not be touched */
+    bool at_end; /* true: each buffer ends at an inaccessible page; false: it begins at one */
     uint64_t seed;
 } gemm_case;
 
-/* Errors in the units of reference.h, and of the whole result in the Frobenius norm. */
+/* The greatest and the RMS error e (reference.h), and the relative error in the Frobenius norm. */
 typedef struct gemm_errors {
     double max, rms, frobenius;
 } gemm_errors;
 
 typedef struct gemm_outcome {
-    tgl_status status; /* TGL_UNSUPPORTED is no fault: not every kernel takes every problem */
+    tgl_status status; /* TGL_UNSUPPORTED is no fault: not every kernel supports every problem */
     gemm_errors ours;
-    gemm_errors sequential; /* of one fused multiply-add after the other; if asked for */
-    char fault[1024];       /* what went wrong, with the case; empty if nothing did */
+    gemm_errors sequential; /* of a loop of fused multiply-adds; only with want_sequential */
+    char fault[1024];       /* the fault and the case; empty: the result is right */
 } gemm_outcome;
 
-/* Runs the case on `dev`. want_sequential: fill outcome->sequential too. */
+/* Runs the case on `dev`. want_sequential: also sets outcome->sequential. */
 void gemm_case_run(tgl_device *dev, const gemm_case *c, bool want_sequential,
                    gemm_outcome *outcome);
 
 /* Writes the case as one line. */
 void gemm_case_describe(const gemm_case *c, char *text, size_t size);
 
-/* ---- Memory between pages that must not be touched ------------------------------------------- */
+/* ---- Memory between inaccessible pages ------------------------------------------------------- */
 
 typedef struct guarded {
-    unsigned char *map; /* a forbidden page, the room, a forbidden page */
+    unsigned char *map; /* an inaccessible page, accessible pages, an inaccessible page */
     size_t map_size;
-    unsigned char *bytes; /* at one end of the room */
+    unsigned char *bytes; /* the buffer, at one end of the accessible pages */
     size_t size;
 } guarded;
 
-/* False: no memory. */
+/* False: out of memory. */
 bool guarded_create(guarded *g, size_t size, bool at_end);
 void guarded_destroy(guarded *g);
 void guarded_forbid_writes(guarded *g);
-bool guarded_is_intact(const guarded *g); /* nothing in the room but outside `bytes` has changed */
+bool guarded_is_intact(const guarded *g); /* no accessible byte outside the buffer has changed */
 
 /* ---- Random problems ------------------------------------------------------------------------- */
 
@@ -83,11 +83,12 @@ tgl_problem padded_problem(tgl_type type, const int64_t size[3], unsigned varian
  * and batch. D is C. */
 tgl_problem random_problem(uint64_t *seed, tgl_type type, int64_t largest);
 
-/* Has D another matrix, of any leading dimension and stride that are legal for it. C may then be
- * shared by a batch. */
+/* Makes D another matrix than C, with random legal leading dimension and stride. The products of a
+ * batch may then share C. */
 void separate_d(uint64_t *seed, tgl_problem *problem);
 
-/* Draws what a case may have besides its problem: another D, scalars of the device, workspace. */
+/* Draws whether a case has a D other than C, scalars in device memory, and a workspace of the
+ * caller. */
 void vary_case(uint64_t *seed, gemm_case *c);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The groups of grouped products: see group_spans.h.
+ * Draws groups of grouped products and finds the rows or k of each (group_spans.h).
  */
 #include "group_spans.h"
 

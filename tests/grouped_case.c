@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One grouped product and its reference: see grouped_case.h.
+ * Runs one grouped product and compares it with a reference (grouped_case.h).
  */
 #include "grouped_case.h"
 
@@ -48,7 +48,7 @@ static void free_stored(tgl_device *dev, stored *x)
 }
 
 typedef struct grouped_data {
-    stored A, B, C, D, bias, residual; /* D: before the run */
+    stored A, B, C, D, bias, residual; /* host copies; that of D is from before the run */
     void *groups;
 } grouped_data;
 
@@ -76,7 +76,8 @@ static grouped_data make_data(tgl_device *dev, const grouped_case *c)
     return d;
 }
 
-/* NaN in A or in B of every second group along K, into which the group before reaches. */
+/* Fills A or B with NaN in every second group along k. A kernel that reads beyond the end of the
+ * group before computes a wrong result. */
 static void poison_depth(const grouped_case *c, const group_span *spans, grouped_data *d)
 {
     for (int g = 1; g < c->list.count; g += 2) {
@@ -89,7 +90,7 @@ static void poison_depth(const grouped_case *c, const group_span *spans, grouped
     }
 }
 
-/* NaN in group 0, and in the rows of A that no group has. */
+/* Fills the rows of A that belong to group 0 or to no group with NaN. */
 static void poison_rows(const grouped_case *c, const group_span *spans, grouped_data *d)
 {
     for (int64_t i = 0; i < d->A.lines * d->A.batch && !c->trans_a; i++) {
@@ -126,7 +127,7 @@ static double expected_element(const grouped_case *c, const grouped_data *d, con
     return element_round(c->result, x);
 }
 
-/* expected := D after the run, if the run computes anything. */
+/* expected := the contents of D that the run must leave. */
 static void compute_reference(const grouped_case *c, const grouped_data *d, const group_span *spans,
                               char *expected)
 {

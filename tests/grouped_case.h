@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One grouped product with small integers as elements, whose results are exact, and a reference.
+ * Runs one grouped product and compares it with a reference. The elements are small integers, so
+ * the results are exact.
  */
 #ifndef TGL_GROUPED_CASE_H
 #define TGL_GROUPED_CASE_H
@@ -10,16 +11,17 @@
 
 typedef struct grouped_case {
     group_list list;
-    int64_t rows, n, k; /* rows: problem.m */
+    int64_t rows, n, k; /* rows: m of the problem */
     tgl_type type, result;
     bool trans_a, trans_b;
-    bool is_column_major;    /* DEPTH */
+    bool is_column_major;    /* only for TGL_GROUPED_DEPTH */
     bool separate_d;         /* D is another matrix than C, of the type `result` */
     int pad_a, pad_b, pad_c; /* additional elements of leading dimensions */
     double alpha, beta;
     tgl_bias bias;
     bool has_relu, has_residual;
-    bool has_poison; /* NaN in what other groups have: poison_rows(), poison_depth() */
+    bool
+        has_poison; /* elements that a group must not read are NaN: poison_rows(), poison_depth() */
     tgl_compute compute;
     const char *kernel;
     uint64_t seed;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Grouped products of 8-bit types with scale factors: see grouped_scale_cases.h.
+ * Makes grouped products of 8-bit types with scale factors (grouped_scale_cases.h).
  */
 #include "grouped_scale_cases.h"
 #include "support.h"
@@ -27,7 +27,7 @@ static int64_t ld_of_scale(tgl_scaling scaling, int64_t lines, int64_t k)
                                              : 0;
 }
 
-/* Sets the strides between the groups' matrices, with gaps of `more` lines. */
+/* Sets the strides between the matrices of the groups, with gaps of `more` rows. */
 static void set_strides(tgl_problem *p, int64_t more)
 {
     const bool is_masked = p->grouping == TGL_GROUPED_MASKED;
@@ -69,7 +69,7 @@ scaled_case grouped_scale_case(unsigned number, const group_list *list,
     p->scaling_d = result != E4M3   ? TGL_SCALING_NONE
                    : number % 8 < 4 ? TGL_SCALING_TENSOR
                                     : TGL_SCALING_LINE;
-    if (number % 2 != 0) { /* as DeepGEMM and cuBLASLt have them */
+    if (number % 2 != 0) { /* leading dimensions as DeepGEMM and cuBLASLt have them */
         p->ld_scale_a = ld_of_scale(p->scaling_a, p->m, p->k);
         p->ld_scale_b = ld_of_scale(p->scaling_b, p->n, p->k);
     }

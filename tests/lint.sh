@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # lint.sh BUILD SOURCES SCRIPTS: checks the format with clang-format, the C sources with clang-tidy and
-# cppcheck, the scripts with shellcheck, the types of the Python package with mypy, that
-# docs/performance.md is that of the results, and the rules of this project with its own scripts. Runs
-# all checks and fails at the end if one of them has failed. ANALYZED=I/N, for .ci/run: clang-tidy's analyzer reads
-# the files of part I of N only, and those of the last 10 commits.
+# cppcheck, the scripts with shellcheck, and the types of the Python package with mypy. Also checks that
+# docs/performance.md was generated from the results, and the rules of this project by its own scripts. Runs
+# all checks, and fails at the end if one of them has failed. ANALYZED=I/N, for .ci/run: clang-tidy's analyzer
+# reads only part I of N of the files, and the files of the last 10 commits.
 set -u
 build=$1 sources=$2 scripts=$3
 failed=""
@@ -19,7 +19,7 @@ cmake -S . -B "$build" -DTEGULA_TESTS=ON -DTEGULA_SHIMS=ON -DCMAKE_C_COMPILER=cl
 # The files that CMake compiles; they include the others.
 compiled=$(sed -n 's/^ *"file": "\(.*\)".*/\1/p' "$build/compile_commands.json" |
   grep -v "/$build/" | sort -u)
-# The analyzer takes most of the time. It reads no tests: the sanitizers find there what it would find.
+# The analyzer takes most of the time. It does not read the tests, in which the sanitizers find the same errors.
 tidy() {
   xargs -P "$(nproc)" -n 4 clang-tidy -p "$build" --quiet "$@" 2>/dev/null
 }
@@ -42,7 +42,7 @@ cppcheck --std=c11 --language=c --enable=warning,performance,portability --inlin
   failed="$failed cppcheck"
 
 for rule in families_named_once file_order folder_order unique_names system_headers commit_subjects; do
-  sh "tests/$rule.sh" || [ $? -eq 77 ] || failed="$failed $rule" # 77: it needs the history of git
+  sh "tests/$rule.sh" || [ $? -eq 77 ] || failed="$failed $rule" # 77: the rule needs the history of git
 done
 
 # shellcheck disable=SC2086

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Builds launch lists of single kernels.
+ * Makes plans of single kernels (list_of_kernel.h).
  */
 #include "list_of_kernel.h"
 

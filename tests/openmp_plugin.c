@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A plugin that uses OpenMP: calls a function in a parallel region of two threads.
+ * A library for dlopen() that uses OpenMP: calls a function in a parallel region of two threads.
  */
 #include <omp.h>
 

@@ -14,7 +14,7 @@ static const struct {
 } products[] = {
     {"simt_32x32x16:splits=1,strips=0", 37, 45, 70, false},
     {"simt_32x32x16:splits=3,strips=0", 37, 45, 150, true},
-    {"simt_32x32x16:splits=11,strips=0", 33, 40, 200, false}, /* through the workspace */
+    {"simt_32x32x16:splits=11,strips=0", 33, 40, 200, false}, /* the splits add in the workspace */
     {"simt_32x32x16:splits=3,whole=2,depth=32,strips=0", 64, 70, 150, false},
     {"simt_32x32x16:splits=2,strips=1", 35, 65, 100, false},
     {"simt_32x32x16_s2:splits=1,strips=0", 40, 33, 100, true},
@@ -30,14 +30,14 @@ static const struct {
 };
 enum { PRODUCTS = sizeof products / sizeof products[0], WAYS = 8 };
 
-/* Bits of a variant. */
+/* Bits of a number that says what a case has. */
 enum { SEPARATE_D = 1, DEVICE_SCALARS = 2, HAS_MORE = 4 };
 
 static const double scalars[][2] = {{1, 0}, {0, -2}, {-0.5, 2}, {1, (double)NAN},
                                     {2, 1}, {0, 0},  {1.5, -1}};
 enum { SCALARS = sizeof scalars / sizeof scalars[0] };
 
-/* Adds a batch, strided or of pointers, and an epilogue. */
+/* Adds a batch, strided or given by pointers, and an epilogue. */
 static void add_more(int i, gemm_case *c)
 {
     tgl_problem *p = &c->problem;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Test cases for devices that run CUDA kernels: each family without and with split-K and with
- * strips, with a separate D, scalars in device memory, and a workspace of the caller.
+ * Test cases for devices that run CUDA kernels: kernels of several families without and with
+ * split-K and with strips (separate launches for the last rows and columns), with a D other than C,
+ * scalars in device memory, and a workspace of the caller.
  */
 #ifndef OPERAND_CASES_H
 #define OPERAND_CASES_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * For tests of plans: an FP32 product, not transposed, without padding, and its candidate and
- * launch list.
+ * For tests of the planner: FP32 products without padding, and their candidates and launch lists. A
+ * candidate is a kernel with its options and predicted time.
  */
 #ifndef PLAN_SHAPE_H
 #define PLAN_SHAPE_H
@@ -33,7 +33,7 @@ static inline tgl_shape shape_of(int64_t m, int64_t n, int64_t k)
                        .type_scale = TGL_F32};
 }
 
-/* The same with A or B transposed. */
+/* Like shape_of(), with A or B transposed. */
 static inline tgl_shape transposed_shape_of(int64_t m, int64_t n, int64_t k, bool trans_a,
                                             bool trans_b)
 {
@@ -45,7 +45,7 @@ static inline tgl_shape transposed_shape_of(int64_t m, int64_t n, int64_t k, boo
     return s;
 }
 
-/* Makes a batch of contiguous matrices. */
+/* Changes a product to a batch, whose matrices follow each other without gaps. */
 static inline void make_batch(tgl_shape *s, int64_t count)
 {
     s->batch = count;
@@ -166,7 +166,7 @@ static inline bool has_macro(const tgl_kernel *kernel, const char *name)
     return at != NULL && (at == kernel->macros || at[-1] == ' ');
 }
 
-/* An address that is not accessed. */
+/* A pointer to this address, which no test accesses. */
 static inline void *address(uintptr_t at)
 {
     return (void *)at; /* NOLINT(performance-no-int-to-ptr) */
@@ -226,7 +226,7 @@ static inline made make(const tgl_chip *chip, const tgl_shape *shape, const char
     return make_of(chip, shape, &candidate);
 }
 
-/* make() of a formatted kernel string. */
+/* Like make() for a kernel string that is formatted as by printf(). */
 static inline made make_with(const tgl_chip *chip, const tgl_shape *shape, const char *format, ...)
 {
     char kernel[TGL_KERNEL_STRING_SIZE];
@@ -252,7 +252,8 @@ static inline bool is_of_family(const tgl_choice *choice, const char *family)
     return strcmp(choice->family->name, family) == 0;
 }
 
-/* The maximum number of rows or columns of the choice's configuration; 0: any. */
+/* The maximum number of rows or columns of a product that the chosen configuration supports; 0: any
+ * number. */
 static inline int lines_of(const tgl_choice *choice)
 {
     return tgl_choice_lines(choice);
@@ -263,7 +264,7 @@ static inline int64_t ceil_div(int64_t x, int64_t y)
     return x / y + (x % y != 0);
 }
 
-/* Bytes that the list reserves for a region of this size. */
+/* The number of bytes that a launch list reserves for a region of this size. */
 static inline int64_t as_reserved(int64_t bytes)
 {
     return ceil_div(bytes, TGL_WORKSPACE_ALIGNMENT) * TGL_WORKSPACE_ALIGNMENT;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The probe family's host side. Its launch list:
+ * The host code of the probe family (probe_family.h). Its launch list has three steps:
  *
- *   scan A      sets the flag; if A is not aligned to 16 bytes, also repacks it. Left out without a
- *               product.
+ *   scan A      sets the flag if A has an element above the threshold; if A is not aligned to 16
+ *               bytes, also repacks it. Left out without a product (k = 0 or alpha = 0).
  *   tiles       the product, with a tensor map of A itself or of the repacked A
  *   negate C    returns at once unless the flag is set; clears it. Left out without a product.
  */
@@ -22,7 +22,7 @@ enum { OPTION_THRESHOLD };
 
 static const char *const options[] = {"threshold", NULL};
 
-/* ---- What it takes --------------------------------------------------------------------------- */
+/* ---- Supported problems ---------------------------------------------------------------------- */
 
 static const char *const rows[] = {"probe_32x32x32"};
 
@@ -82,7 +82,8 @@ typedef struct multiply_args {
     long long ldc;
 } multiply_args;
 
-/* The struct is padded to the alignment of its map; a kernel's parameters are not. */
+/* The struct is padded at its end to the alignment of the tensor map; the kernel's parameters are
+ * not. */
 #define MULTIPLY_BYTES (offsetof(multiply_args, ldc) + sizeof(long long))
 
 typedef struct negate_args {
@@ -92,8 +93,8 @@ typedef struct negate_args {
     unsigned *flag, *done;
 } negate_args;
 
-/* symbol: also the name of the file. The library does not embed this file, so the kernel carries
- * its text. */
+/* symbol: the name of the kernel and of its file. The library does not embed this file, so the
+ * kernel's description contains the text. */
 static const tgl_kernel *kernel_of(tgl_list_builder *b, const char *symbol, const char *parameters,
                                    unsigned needs)
 {
@@ -113,12 +114,12 @@ static const tgl_kernel *kernel_of(tgl_list_builder *b, const char *symbol, cons
 
 /* ---- The launch list ------------------------------------------------------------------------- */
 
-/* The state that the steps share. */
+/* The launch list that is being made, and what its steps share. */
 typedef struct making {
     const tgl_shape *shape;
     tgl_list_builder *builder;
     tgl_launch launch; /* kernel, grid, threads, conditions and part are set per step */
-    int64_t pitch;     /* elements between rows of the repacked A */
+    int64_t pitch;     /* elements from one row of the repacked A to the next */
     int64_t scratch, counters;
     float threshold;
 } making;
@@ -157,7 +158,7 @@ static void add_scan(const making *of, bool repacks)
                          of->counters + FLAG);
 }
 
-/* The tensor of A's rows, which TMA copies in boxes of BM x BK. */
+/* The tensor map of A or of the repacked A, which TMA copies in boxes of BM x BK elements. */
 static tgl_tensor tensor_of(const making *of, bool is_direct)
 {
     return (tgl_tensor){

@@ -11,7 +11,7 @@
 
 #include "plan/family.h"
 
-enum { PROBE_THRESHOLD = 100 }; /* the default of its option */
+enum { PROBE_THRESHOLD = 100 }; /* the default value of the option `threshold` */
 
 extern const tgl_family probe_family;
 

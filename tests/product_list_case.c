@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A random list of products and its reference: see product_list_case.h.
+ * Makes a random list of products and checks its results (product_list_case.h).
  */
 #include "product_list_case.h"
 
 #include "elements.h"
 
-/* Bytes around each matrix: more than the widest copy of a kernel. */
+/* Number of bytes before and after each matrix: more than the widest copy of a kernel. */
 enum { GUARD = 64 };
 
 /* ---- Random products ------------------------------------------------------------------------- */
@@ -40,7 +40,8 @@ static bool is_row_major(const tgl_problem *p)
     return p->order == TGL_ROW_MAJOR;
 }
 
-/* Whether the stored A has k contiguous elements in a line, and B n. */
+/* has_lines_of_k(): whether the elements of A along k are contiguous in memory. has_lines_of_n():
+ * whether those of B along n are. */
 static bool has_lines_of_k(const tgl_problem *p)
 {
     return (p->trans_a == TGL_NO_TRANS) == is_row_major(p);
@@ -72,8 +73,8 @@ static void choose_product(const product_list_case *c, random_state *r, tgl_prob
 
 /* ---- Memory ---------------------------------------------------------------------------------- */
 
-/* A place for a matrix in the block, until the block exists: an offset as a pointer. The first
- * element of an aligned matrix is at a multiple of 16 bytes, that of others at any element. */
+/* Reserves a place for a matrix in the block. The block does not exist yet, so the result is an
+ * offset as a pointer. Aligned matrices begin at a multiple of 16 bytes, others at any element. */
 static void *take_place(product_list *list, random_state *r, tgl_type type, int64_t lines,
                         int64_t ld)
 {
@@ -83,7 +84,7 @@ static void *take_place(product_list *list, random_state *r, tgl_type type, int6
     size_t at = (list->bytes + GUARD + 15) / 16 * 16;
     if (!is_aligned) at += size * (size_t)random_int(r, 0, (int64_t)(15 / size));
     list->bytes = at + (size_t)(lines * ld) * size + GUARD;
-    return (void *)(uintptr_t)at; /* NOLINT(performance-no-int-to-ptr): an offset, no address */
+    return (void *)(uintptr_t)at; /* NOLINT(performance-no-int-to-ptr): an offset, not an address */
 }
 
 static void place_product(product_list *list, random_state *r, const tgl_problem *p,
@@ -115,7 +116,7 @@ static int64_t at_b(const tgl_problem *p, int64_t i, int64_t j)
     return has_lines_of_n(p) ? i * p->ldb + j : j * p->ldb + i;
 }
 
-/* Fills the matrices with small integers. C stays NaN if it must not be read, and so do A and B. */
+/* Fills the matrices with small integers. A, B or C stay NaN if the product must not read them. */
 static void fill_product(const product_list *list, random_state *r, int number)
 {
     const tgl_problem *p = &list->problems[number];
@@ -195,7 +196,8 @@ void free_product_list(tgl_device *dev, product_list *list)
 
 /* ---- Checks ---------------------------------------------------------------------------------- */
 
-/* Compares C of a product, and makes a zero of another sign the expected one. */
+/* Compares C of a product with the expected one. Copies the expected elements to `found`, so that
+ * zeros of the other sign are equal in a later comparison of all bytes. */
 static void compare_product(const product_list *list, char *found, int number)
 {
     const tgl_problem *p = &list->problems[number];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A random list of products (tgl_grouped_list()) with small integers as elements, whose results are
- * exact, and a reference.
+ * Runs a random list of products (tgl_grouped_list()) and compares it with a reference. The
+ * elements are small integers, so the results are exact.
  */
 #ifndef TGL_PRODUCT_LIST_CASE_H
 #define TGL_PRODUCT_LIST_CASE_H
@@ -12,15 +12,16 @@ typedef struct product_list_case {
     int count;
     int64_t side; /* maximum of m, n and k; m, n and k may be 0 */
     uint64_t seed;
-    bool is_mixed; /* types, transposes, orders and alignments are random; else those below */
+    bool is_mixed; /* true: types, transposes, orders and alignments are random; false: all products
+                      have those below */
     tgl_type type;
     tgl_compute compute;
     bool trans_a, trans_b;
     bool is_aligned; /* sizes are multiples of 16 elements, addresses of 16 bytes */
 } product_list_case;
 
-/* The list in memory. All matrices lie in one block of the device's memory, between bytes of
- * 255, which are NaN in floating-point types and -1 in integers. */
+/* The list in memory. All matrices are in one block of device memory. The bytes between them are
+ * 255, which gives NaN in floating-point types and -1 in integers. */
 typedef struct product_list {
     const product_list_case *c;
     tgl_problem *problems;
@@ -34,8 +35,8 @@ typedef struct product_list {
 product_list make_product_list(tgl_device *dev, const product_list_case *c);
 void free_product_list(tgl_device *dev, product_list *list);
 
-/* These fail with the case's description. assert_products(): unless the block has the expected
- * results. assert_no_products(): unless it is unchanged. */
+/* assert_products() fails the test unless the block has the expected results, assert_no_products()
+ * unless the block is unchanged. The message describes the case. */
 void assert_products(tgl_device *dev, const product_list *list);
 void assert_no_products(tgl_device *dev, const product_list *list);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Products of 8-bit types with scales: see scaled_case.h.
+ * Runs products of 8-bit types with scale factors (scaled_case.h).
  */
 #include "scaled_case.h"
 
@@ -12,8 +12,8 @@
 
 /* ---- Elements -------------------------------------------------------------------------------- */
 
-/* Columns: bits of the exponent and of the fraction, the largest finite value, whether larger
- * results become it. */
+/* Columns: bits of the exponent; bits of the fraction; the largest finite value; whether larger
+ * results are rounded to this value. */
 static const struct format {
     int exponent, fraction;
     double greatest;
@@ -48,7 +48,7 @@ double scaled_load(tgl_type type, const void *memory, int64_t i)
     if (type == TGL_I8) return (int8_t)bits;
     if (type == TGL_I32) return (int32_t)bits;
     if (size > 1) return decoded(type, bits);
-    static double values[2][256]; /* of e4m3 and e5m2: decoding takes most of the time */
+    static double values[2][256]; /* all values of e4m3 and e5m2, because decoding takes long */
     if (values[0][1] == 0)
         for (uint32_t j = 0; j < 512; j++)
             values[j / 256][j % 256] = decoded(j < 256 ? TGL_F8_E4M3 : TGL_F8_E5M2, j % 256);
@@ -75,7 +75,8 @@ static unsigned draw(unsigned *state)
     return *state >> 8;
 }
 
-/* Any integer; of the others, values of up to 4, with zeros and denormal ones. */
+/* Fills memory with random elements: any integers or, for other types, magnitudes of up to 4, zeros
+ * and denormal numbers among them. */
 static void fill(tgl_type type, void *memory, int64_t count, bool is_positive, unsigned *state)
 {
     for (int64_t i = 0; i < count; i++) {
@@ -116,13 +117,14 @@ static int64_t lines_of(const tgl_problem *p, int64_t rows, int64_t cols, tgl_tr
     return (trans == TGL_TRANS) != (p->order == TGL_COL_MAJOR) ? cols : rows;
 }
 
-/* ld_scale of factors of blocks: what the problem says, or the minimum. */
+/* The ld_scale of factors for blocks: the one that the problem states or, if that is 0, the
+ * minimum. */
 static int64_t ld_of(tgl_scaling scaling, int64_t ld, int64_t lines, int64_t k)
 {
     return ld != 0 ? ld : scaling == TGL_SCALING_LINE_128 ? lines : (k + 127) / 128;
 }
 
-/* The number of factors, with those between the blocks that are not read. */
+/* The number of factors in memory, including those in gaps, which are not read. */
 static int64_t factors_of(tgl_scaling scaling, int64_t ld, int64_t lines, int64_t k)
 {
     const int64_t used = ld_of(scaling, ld, lines, k);
@@ -131,13 +133,14 @@ static int64_t factors_of(tgl_scaling scaling, int64_t ld, int64_t lines, int64_
     return scaling == TGL_SCALING_NONE ? 0 : scaling == TGL_SCALING_LINE ? lines : 1;
 }
 
-/* Whether the operand is one matrix with the rows of all groups. */
+/* Whether the operand that is scaled is one matrix with the rows of all groups. */
 static bool has_all_groups(const tgl_problem *p, int scale)
 {
     return p->grouping == TGL_GROUPED_ROWS && scale != SCALE_B;
 }
 
-/* The number of factors from a matrix to the next: those of a batch without groups are the same. */
+/* The number of factors from one matrix of the batch to the next; 0: all matrices have the same
+ * factors, as in a batch without groups. */
 static int64_t factors_apart(const tgl_problem *p, int scale)
 {
     if (p->grouping == TGL_GROUPED_NONE || has_all_groups(p, scale)) return 0;
@@ -212,8 +215,8 @@ static int64_t at(const tgl_problem *p, tgl_transpose trans, int64_t ld, int64_t
     return (trans == TGL_TRANS) != (p->order == TGL_COL_MAJOR) ? col * ld + row : row * ld + col;
 }
 
-/* The factor of a line for block q of k; 1 if factors are not of blocks. first: index of the
- * matrix's first factor. */
+/* The factor of a row of A or column of B, `line`, for block q of k (128 elements); 1 if the
+ * factors are not for blocks. first: index of the matrix's first factor. */
 static double block_factor(const scaled_run *r, int scale, tgl_scaling scaling, int64_t ld,
                            int64_t first, int64_t line, int64_t q)
 {
@@ -223,7 +226,7 @@ static double block_factor(const scaled_run *r, int scale, tgl_scaling scaling, 
                            (scaling == TGL_SCALING_BLOCK ? line / 128 * ld + q : q * ld + line));
 }
 
-/* The factor of a scale for this row or column; 1 without a scale, or if factors are of blocks. */
+/* The factor of a row or column, `line`; 1 if there are no factors or if they are for blocks. */
 static double factor(const scaled_run *r, int scale, tgl_scaling scaling, int64_t problem,
                      int64_t line)
 {
@@ -233,14 +236,15 @@ static double factor(const scaled_run *r, int scale, tgl_scaling scaling, int64_
                            (scaling == TGL_SCALING_LINE ? line : 0));
 }
 
-/* D[row][col] before it is rounded. *magnitude: of the terms whose sum is rounded. */
+/* D[row][col] before it is rounded. *magnitude := a bound of the error of the sum and the epilogue.
+ */
 static double expected(const scaled_run *r, int64_t problem, int64_t row, int64_t col,
                        double *magnitude)
 {
     const scaled_case *c = r->of;
     const tgl_problem *p = &c->problem;
     double sum = 0, all = 0;
-    double of_block = 1; /* the factors of A and B */
+    double of_block = 1; /* the product of the factors of A and B for this block of k */
     uint32_t integer = 0;
     const int64_t ld_a = ld_of(p->scaling_a, p->ld_scale_a, p->m, p->k);
     const int64_t ld_b = ld_of(p->scaling_b, p->ld_scale_b, p->n, p->k);
@@ -282,7 +286,8 @@ static double expected(const scaled_run *r, int64_t problem, int64_t row, int64_
     return value * last;
 }
 
-/* Sets `spans` to the rows of each problem of the batch that are computed: all without groups. */
+/* Sets `spans` to the rows of each product of the batch that are computed. Without groups these are
+ * all rows. */
 static void find_rows(const scaled_case *c, group_span *spans)
 {
     if (c->list != NULL)
@@ -292,8 +297,8 @@ static void find_rows(const scaled_case *c, group_span *spans)
             spans[i] = (group_span){0, c->problem.m};
 }
 
-/* Compares the elements of D that are no results with those before the run: is_result[i] is not 0
- * if element i of D is a result. */
+/* Compares the elements of D that are not results with those before the run. is_result[i]: not 0 if
+ * element i of D is a result. */
 static void compare_others(const scaled_run *r, const void *result, const char *is_result,
                            char *fault)
 {
@@ -343,8 +348,9 @@ static void compare(const scaled_run *r, const void *result, char *fault, double
     free(is_result);
 }
 
-/* Compares the largest magnitude of D before its factor, within the largest error of a result. If D
- * is stored as it is, both are the same. */
+/* Compares amax, the largest magnitude of D before the factor of D. It may differ by the largest
+ * error of a result. If D is F32 without a factor, amax must equal the largest magnitude of the
+ * stored D. */
 static void compare_amax(const scaled_run *r, const void *result, float amax, char *fault)
 {
     const tgl_problem *p = &r->of->problem;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Special values of 8-bit types and of their scales: see scaled_values.h.
+ * Checks special values of 8-bit types and of their factors (scaled_values.h).
  */
 #include "scaled_values.h"
 #include "scaled_case.h"
@@ -11,8 +11,9 @@
 #define E4M3 TGL_F8_E4M3
 #define E5M2 TGL_F8_E5M2
 
-/* A, B: 32 x 32, zeros but for one element, and B the identity times 1. Returns D[0][0], the
- * element beside it, and the largest magnitude of D before its factor. */
+/* Computes D := A*B of 32 x 32 matrices. A is zero except for A[0][0] = element, and B is the
+ * identity. scales: the factors of A, B and D. d := D[0][0], D[1][1], and the largest magnitude of
+ * D before its factor. */
 static void product_of_one(tgl_device *dev, const char *kernel, tgl_type type, tgl_type type_d,
                            unsigned char element, const float scales[3], double d[3])
 {
@@ -63,7 +64,8 @@ static void product_of_one(tgl_device *dev, const char *kernel, tgl_type type, t
     tgl_free(dev, S);
 }
 
-/* All elements of both formats, alone: denormals, the largest ones, Inf and NaN. */
+/* Tests products of a single element of e4m3, e5m2 or i8: denormals, the largest ones, Inf and NaN.
+ */
 static void every_element(tgl_device *dev, const char *const *kernels, size_t count)
 {
     static const float ones[] = {1, 1, 1};
@@ -80,8 +82,8 @@ static void every_element(tgl_device *dev, const char *const *kernels, size_t co
     }
 }
 
-/* Results of 8 bits saturate, Inf too; NaN stays NaN. Factors of 0, Inf and NaN act as in the
- * formula. */
+/* Tests that results of 8 bits saturate, even Inf, that NaN stays NaN, and that factors of 0, Inf
+ * and NaN have the effect that the formula in tegula.h gives. */
 static void saturation(tgl_device *dev, const char *const *kernels, size_t count)
 {
     static const struct row {
@@ -120,7 +122,7 @@ static void saturation(tgl_device *dev, const char *const *kernels, size_t count
         if (isnan(r->d) ? !isnan(d[0]) : d[0] != r->d)
             fail_msg("row %zu gives %g, not %g", i / count, d[0], r->d);
         const double x = scaled_load(r->type, &r->element, 0);
-        /* All other results are 0 times the factors. */
+        /* The other elements of D are 0 times the factors, which may be NaN. */
         const double amax = isfinite(x) && isfinite(r->scales[0]) && isfinite(r->scales[1])
                                 ? fabs(x * r->scales[0] * r->scales[1])
                                 : NAN;

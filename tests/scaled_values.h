@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Special values of 8-bit types and of their scales, on any device.
+ * Checks special values of 8-bit types and of their factors on any device.
  */
 #ifndef TGL_SCALED_VALUES_H
 #define TGL_SCALED_VALUES_H

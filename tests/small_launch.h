@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A kernel and a launch of it, for tests of launch lists.
+ * A kernel and a launch of this kernel, for tests of launch lists.
  */
 #ifndef SMALL_LAUNCH_H
 #define SMALL_LAUNCH_H
@@ -43,7 +43,8 @@ static inline void add_launch(tgl_list_builder *builder, const tgl_launch *launc
     tgl_list_launch(builder, launch, &arguments, sizeof arguments);
 }
 
-/* A list with a step and, if `change` is not NULL, a launch that `change` has modified. */
+/* A launch list with one step of one launch. change: a function that modifies the launch before it
+ * is added; NULL: the launch is not modified. */
 static inline tgl_status build_list(void (*change)(tgl_launch *, tgl_list_builder *),
                                     tgl_launch_list *list)
 {

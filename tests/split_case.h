@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Products with split-K, which add in the workspace, for tests of workspace with the fake
- * libraries.
+ * Products with split-K, which add their partial sums in the workspace, for tests of the workspace
+ * with the fake CUDA libraries (fake_cuda.h).
  */
 #ifndef SPLIT_CASE_H
 #define SPLIT_CASE_H
@@ -10,9 +10,10 @@
 
 enum { M = 64, N = 64, K = 1024 };
 
-static float A[M * K], B[K * N], C[M * N]; /* ones; the fake accepts any memory */
+static float A[M * K], B[K * N], C[M * N]; /* A, B: ones. The fake accepts host memory */
 
-/* C := A*B of ones with 11-way split-K. A batch multiplies the same matrices (strides of 0). */
+/* A plan of C := A*B, where A and B are ones, with 11 splits. All products of a batch use the same
+ * A and B (stride 0). */
 static inline tgl_plan *split_plan(tgl_device *dev, int k, int64_t batch)
 {
     const tgl_plan_options options = {.size = sizeof options,
@@ -28,13 +29,13 @@ static inline tgl_plan *split_plan(tgl_device *dev, int k, int64_t batch)
     return plan;
 }
 
-/* Whether C is the product of a plan with k = K. */
+/* Whether C is the result of a plan with k = K. */
 static inline bool is_product(void)
 {
     return C[0] == K && C[M * N - 1] == K;
 }
 
-/* alpha = 0: even without a product the run gets workspace. */
+/* Runs a plan with alpha = 0. Even without a product, the run gets workspace. */
 static inline tgl_status run_empty(const tgl_plan *plan, void *stream)
 {
     static float room[4096 * M * N];

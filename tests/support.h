@@ -51,27 +51,28 @@ tgl_device *open_cpu(int threads);
 /* For cmocka: *state is an open cpu device with two threads. */
 int setup_cpu(void **state);
 
-/* The same with a simulator. */
+/* Like setup_cpu(), with a simulator. */
 int setup_sim(void **state);
 int teardown_device(void **state);
 
-/* The same with the simulator, or with the device that TEGULA_TEST_DEVICE names ("cuda:0"). */
+/* Like setup_sim(), but with the device that TEGULA_TEST_DEVICE names ("cuda:0"), if it is set. */
 int setup_test_device(void **state);
 
-/* The arguments of a program that tests many cases: "i/n" takes the i-th of n parts of them; a
- * second one names a test. sweep_has: whether case number `number` is in this part. */
+/* sweep_arguments(): reads the arguments of a program that tests many cases. The first, "i/n",
+ * selects every n-th case from the i-th on; the second names a single test. sweep_has(): whether
+ * case number `number` was selected. */
 void sweep_arguments(int argc, char **argv);
 bool sweep_has(int number);
 
-/* Whether the explanation of the problem's plan has this word. */
+/* Whether the text of tgl_plan_explain() for the problem contains this word. */
 bool plan_explains(tgl_device *dev, const tgl_problem *problem, const char *word);
 
-/* Runs the case. If anything is wrong, fails with the case's description. Returns whether the
- * kernel supports the problem; the planner must support every problem. */
+/* Runs the case. If anything is wrong, fails the test with a description of the case. Returns
+ * whether the kernel supports the problem. The planner must find a kernel for every problem. */
 bool check_case(tgl_device *dev, const gemm_case *c);
 
-/* Choice number i of a kernel: first NULL, the planner's choice, then each kernel by name. False:
- * there are no more. */
+/* *kernel := choice number i: NULL (the planner's choice) for i = 0, then the names of the device's
+ * kernels. False: there are no more. */
 bool kernel_choice(const tgl_device *dev, int i, const char **kernel);
 
 /* Device memory with `count` floats of this value; the caller frees it. */

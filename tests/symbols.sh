@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# symbols.sh LIBRARY "HEADER..." [VERSION]: the shared library exports exactly the functions of the headers, all of
-# one version, and calls none of them through the loader, which could find another copy of the library.
+# symbols.sh LIBRARY "HEADER..." [VERSION]: checks that the shared library exports exactly the functions of the
+# headers, all with one symbol version, and calls none of them through the loader, which could find another copy
+# of the library.
 set -eu
 version=${3:-TEGULA_0}
 exported=$(nm -D --defined-only "$1" | sed -n "s/^.* T \\(.*\\)@@$version\$/\\1/p" | sort)

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# No source includes headers of the kernel, which musl does not have. Where musl-gcc is installed, it compiles the
-# files that use most of the system.
+# Checks that no source includes headers of the Linux kernel, which musl does not have. If musl-gcc is installed, it
+# compiles the files that use the most functions of the system.
 set -eu
 cd "$(dirname "$0")/.."
 if grep -rn 'include <\(linux\|asm\)/' src shims cli; then

@@ -15,10 +15,10 @@ static const struct {
     {70, 60, 300, TGL_NO_TRANS, TGL_TRANS},   {7, 9, 11, TGL_TRANS, TGL_TRANS},
 };
 
-/* The root mean square compares the two ways to sum. A tolerance of a quarter plus a tenth of a
- * unit is added, since the portable tier may round products too, and a plain loop may happen to
- * have no error at all. The maximum of a few hundred errors is random, so it is only limited to
- * twice the other. */
+/* The larger of two shares. The root mean square of our errors may exceed theirs by a quarter plus
+ * a tenth of a unit, since the portable tier may round products too, and a plain loop may happen to
+ * have no error at all. The maximum of a few hundred errors is random, so ours is only limited to
+ * twice theirs. */
 static double share_of_allowed(const gemm_errors *ours, const gemm_errors *theirs)
 {
     const double rms = ours->rms / (1.25 * theirs->rms + 0.1);

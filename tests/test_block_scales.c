@@ -7,7 +7,7 @@
 
 #define E4M3 TGL_F8_E4M3
 
-/* Sizes of blocks that are cut, of a vector, of one column, of threads that share k, without k. */
+/* m, n, k: with partial blocks, one row, one column, threads that share k, and no k. */
 static const int64_t sizes[][3] = {{70, 300, 145}, {1, 140, 300}, {130, 1, 257}, {260, 20, 530},
                                    {3, 5, 7},      {8, 16, 5000}, {4, 4, 0}};
 
@@ -90,7 +90,7 @@ static void problems(void **state)
     }
 }
 
-/* A caller of an older header has no ld_scale_a: its struct ends before. */
+/* The struct of a caller with an older header ends before ld_scale_a. */
 static void older_header(void **state)
 {
     (void)state;
@@ -98,7 +98,7 @@ static void older_header(void **state)
     p.scaling_a = TGL_SCALING_LINE_128;
     p.scaling_b = TGL_SCALING_BLOCK;
     p.size = offsetof(tgl_problem, ld_scale_a);
-    p.ld_scale_a = 1; /* behind the struct */
+    p.ld_scale_a = 1; /* behind the end that size names */
     assert_status(tgl_problem_check(&p), TGL_OK);
 }
 

@@ -65,7 +65,8 @@ static void entries_are_private(void **state)
     tgl_cache_close(cache);
 }
 
-/* Every byte of an entry matters: one that is altered, and any beginning of it, is not loaded. */
+/* Every byte of an entry matters: an entry with one altered byte is not loaded, and neither is an
+ * entry that is cut short. */
 static void damaged_entries_are_not_loaded(void **state)
 {
     char path[512];
@@ -83,7 +84,7 @@ static void damaged_entries_are_not_loaded(void **state)
         assert_int_equal(pwrite(file, &bytes[i], 1, i), 1);
     }
     assert_true(has(cache, "x", "some content"));
-    assert_int_equal(pwrite(file, "x", 1, size), 1); /* one byte more */
+    assert_int_equal(pwrite(file, "x", 1, size), 1); /* one byte is appended */
     assert_false(has(cache, "x", "some content"));
     for (ssize_t length = size - 1; length >= 0; length--) {
         assert_int_equal(ftruncate(file, length), 0);
@@ -118,7 +119,7 @@ static void an_entry_under_another_s_name_is_not_loaded(void **state)
     tgl_cache_close(cache);
 }
 
-/* Of a folder that is ours, of an entry that is not: whoever owns it can write what he likes. */
+/* The folder is ours and the entry is not: whoever owns the entry can write to it. */
 static void an_entry_of_another_user_is_not_loaded(void **state)
 {
     char path[512];
@@ -198,7 +199,7 @@ static bool stores_nothing_and_lives(bool is_blocked)
     signal(SIGXFSZ, SIG_DFL);
     sigprocmask(is_blocked ? SIG_BLOCK : SIG_UNBLOCK, &too_large, NULL);
     tgl_cache *cache = tgl_cache_open();
-    if (is_blocked) raise(SIGXFSZ); /* one of the caller's stays pending */
+    if (is_blocked) raise(SIGXFSZ); /* a signal that was pending before stays pending */
     if (setrlimit(RLIMIT_FSIZE, &limit) != 0 || store(cache, "x", data)) return false;
     sigprocmask(SIG_BLOCK, NULL, &after);
     return sigismember(&after, SIGXFSZ) == is_blocked && has_pending_signals() == is_blocked &&
@@ -221,7 +222,7 @@ static void the_limit_of_file_sizes_ends_no_process(void **state)
 
 /* ---- Folders --------------------------------------------------------------------------------- */
 
-/* Fails unless the cache is off for a reason with `words`, and still does no harm. */
+/* Fails unless the cache is off for a reason that contains `words`, and its calls do no harm. */
 static void assert_off(const char *words)
 {
     tgl_cache *cache = tgl_cache_open();
@@ -262,7 +263,7 @@ static void the_environment_chooses_the_folder(void **state)
     assert_off("HOME is not an absolute path");
 }
 
-/* A missing home directory is not created, nor what XDG_CACHE_HOME lies in; TEGULA_CACHE is. */
+/* A missing home directory is not created, nor the parent of XDG_CACHE_HOME. TEGULA_CACHE is. */
 static void home_directories_are_not_created(void **state)
 {
     char home[512], xdg[512], own[512];
@@ -344,8 +345,8 @@ static void a_folder_of_another_user_does_not_serve(void **state)
     assert_int_equal(chown(*state, 0, (gid_t)-1), 0);
 }
 
-/* An example is root with the HOME of the user who called sudo: it creates nothing there, and
- * follows no link that the user has made. */
+/* An example is root with the HOME of the user who called sudo: the library creates nothing there,
+ * and follows no link that the user has made. */
 static void nothing_is_created_in_a_home_of_another_user(void **state)
 {
     static const char *const variables[] = {"TEGULA_CACHE", "XDG_CACHE_HOME", "HOME"};

@@ -19,7 +19,7 @@ static void set_age(const char *path, time_t seconds_ago)
     assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
 }
 
-/* Makes a file of `size` bytes that begins with `text`, and does not occupy as much of the disk. */
+/* Makes a sparse file of `size` bytes that begins with `text`. */
 static void make_file(const char *path, const char *text, off_t size, time_t seconds_ago)
 {
     const int file = open(path, O_CREAT | O_WRONLY | O_TRUNC, 0600);
@@ -29,7 +29,7 @@ static void make_file(const char *path, const char *text, off_t size, time_t sec
     set_age(path, seconds_ago);
 }
 
-/* Makes all entries older, the first stored the oldest. */
+/* Makes all entries older; the one that was stored first becomes the oldest. */
 static void age_entries(const char *folder_path)
 {
     char path[512];
@@ -55,8 +55,8 @@ static long folder_bytes(const char *folder_path)
     return bytes;
 }
 
-/* Stores ENTRIES of ENTRY_BYTES, which must not be kept all, and returns how many are. The latest
- * are, and what is kept fits. */
+/* Stores ENTRIES of ENTRY_BYTES each, and returns how many are kept. Fails unless these are the
+ * latest ones. */
 static int entries_kept(const char *folder_path)
 {
     char name[16], *data = malloc(ENTRY_BYTES + 1);
@@ -69,15 +69,15 @@ static int entries_kept(const char *folder_path)
         snprintf(name, sizeof name, "%d", i);
         assert_true(store(cache, name, data));
         age_entries(folder_path);
-        assert_true(has(cache, name, data)); /* never the one just stored */
+        assert_true(has(cache, name, data)); /* the entry just stored is never deleted */
     }
     tgl_cache_close(cache);
-    cache = tgl_cache_open(); /* which may look at the folder again */
+    cache = tgl_cache_open(); /* the new one may read the folder again */
     bool is_gap = false;
     for (int i = ENTRIES - 1; i >= 0; i--) {
         snprintf(name, sizeof name, "%d", i);
         const bool is_kept = has(cache, name, data);
-        assert_false(is_kept && is_gap); /* an older one has gone before */
+        assert_false(is_kept && is_gap); /* a newer one was deleted */
         is_gap = !is_kept;
         kept += is_kept;
     }
@@ -95,7 +95,8 @@ static void the_oldest_entries_give_way(void **state)
     unsetenv("TEGULA_CACHE_SIZE");
 }
 
-/* Whether an entry that was used before another of `rest` bytes stays when a small one is added. */
+/* Whether an entry stays that was last used before an entry of `rest` bytes, when a small one is
+ * added. */
 static bool stays_beside(const char *folder, off_t rest)
 {
     char oldest[512], other[512];
@@ -119,7 +120,7 @@ static void the_usual_bound_is_256_mib(void **state)
     assert_false(stays_beside(*state, 256 << 20));
 }
 
-/* An entry that is used is not old. */
+/* Loading an entry makes it the latest. */
 static void used_entries_stay(void **state)
 {
     char name[16], *data = malloc(ENTRY_BYTES + 1);
@@ -179,7 +180,7 @@ static void the_bound_is_read(void **state)
 {
     static const struct {
         const char *size;
-        bool is_understood, is_bound; /* to less than all entries */
+        bool is_understood, is_bound; /* the limit is less than all entries */
     } sizes[] = {{"0", true, true},
                  {"1", true, true},
                  {"1048576", true, true},

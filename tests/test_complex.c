@@ -21,7 +21,7 @@ static tgl_status run_operands(tgl_device *dev, const tgl_problem *problem,
     return status;
 }
 
-/* Elements are aligned as their parts are. */
+/* Elements need the alignment of their real and imaginary parts. */
 static void pointers_are_aligned_to_a_part(void **state)
 {
     for (size_t i = 0; i < COUNT_OF(types); i++) {
@@ -157,9 +157,9 @@ static void random_products(void **state)
     }
 }
 
-/* All pairs of transposes and conjugates, of sizes that take every path: small products, tiles that
- * copy B or pack A, several blocks of k, parts of k for each thread, one row or column, flat ones,
- * and no steps. */
+/* All pairs of transposes and conjugates. The sizes take every path: small products, tiles that
+ * copy B or pack A, several blocks of k, parts of k for each thread, one row or column, few rows,
+ * and a k of 0. */
 static void products_of_every_path(void **state)
 {
     static const int64_t shapes[][3] = {
@@ -170,7 +170,7 @@ static void products_of_every_path(void **state)
     uint64_t seed = 45;
     for (size_t i = 0; i < COUNT_OF(shapes) * 32; i++) {
         const int64_t *size = shapes[i / 32];
-        /* Of large shapes every fifth case, which are others for each shape. */
+        /* Large shapes take every fifth combination, others for each shape. */
         if (size[0] * size[1] * size[2] > 500000 && i % 5 != 0) continue;
         tgl_problem p = problem_of(types[i % 2], size[0], size[1], size[2]);
         p.trans_a = (tgl_transpose)(TGL_NO_TRANS + i / 2 % 4);
@@ -188,7 +188,7 @@ static void products_of_every_path(void **state)
     }
 }
 
-/* Batches of small products that are prefetched and shared by threads. */
+/* Batches of small products whose matrices are prefetched and which threads share. */
 static void batches(void **state)
 {
     uint64_t seed = 46;
@@ -240,7 +240,7 @@ static void blas_calls(void **state)
     }
 }
 
-/* One number for each element of a 1 x 1 product. */
+/* Checks a product of 1 x 1 matrices. Each argument: real part, imaginary part. */
 static void assert_product(tgl_device *dev, const double alpha[2], const double a[2],
                            tgl_transpose trans_a, const double b[2], tgl_transpose trans_b,
                            const double expected[2])
@@ -254,8 +254,8 @@ static void assert_product(tgl_device *dev, const double alpha[2], const double 
         assert_true(isnan(expected[i]) ? isnan(c[i]) : c[i] == expected[i]);
 }
 
-/* Infinities are not recovered from NaN, as Annex G of the C standard does; a real alpha is no
- * complex number with an imaginary part of 0. */
+/* Infinities are not recovered from NaN as by Annex G of the C standard. A real alpha scales both
+ * parts, and is not multiplied as a complex number with an imaginary part of 0. */
 static void infinities_give_what_real_products_give(void **state)
 {
     const double inf = (double)INFINITY, nan = (double)NAN;
@@ -320,9 +320,8 @@ static void parts_err_within_the_bound(void **state)
 
 /* ---- Devices --------------------------------------------------------------------------------- */
 
-/* Complex products are planned as real ones, with and without tensor cores. */
-/* A thin product would be bound by its pre-pass: the planner counts it, and prefers a kernel that
- * reads the complex B. */
+/* The time of a thin product would be mostly that of the pre-pass that expands B. The planner
+ * counts this time, and prefers a kernel that reads the complex B. */
 static void the_planner_counts_prepasses(void **state)
 {
     const tgl_problem problem = problem_of(TGL_C128, 40, 6040, 968);

@@ -4,7 +4,7 @@
  */
 #include "cpu_plan_case.h"
 
-/* Few rows: long blocks of k, in which all rows of A fit in their part of L2. */
+/* With few rows, blocks of k are long; all rows of such a block of A fit in A's part of L2. */
 static void flat_products_have_long_blocks(void **state)
 {
     (void)state;
@@ -22,7 +22,7 @@ static void flat_products_have_long_blocks(void **state)
     assert_true(plan_of(&shape, 1).kc > plan_of(&shape, 1).kernels->kc / 2);
 }
 
-/* Intel's processors read fewer rows of B at a time. */
+/* On Intel's processors blocks of k are shorter, so that fewer rows of B are read at a time. */
 static void steps_of_few_rows_depend_on_the_vendor(void **state)
 {
     (void)state;
@@ -44,8 +44,9 @@ static void steps_of_few_rows_depend_on_the_vendor(void **state)
     }
 }
 
-/* The steps of k are those of the product: where threads share rows and columns, the bits of a
- * result do not depend on their number. With a small L2 fewer steps are taken for few rows. */
+/* The length of blocks of k depends on the product only: where threads share rows and columns, the
+ * bits of a result do not depend on the number of threads. With a small L2 the blocks of a product
+ * with few rows are shorter. */
 static void steps_of_k_do_not_depend_on_threads(void **state)
 {
     (void)state;
@@ -72,7 +73,7 @@ static void steps_of_k_do_not_depend_on_threads(void **state)
     assert_true(short_blocks > 10);
 }
 
-/* A small L2 gives a block of A a third, a large one two sevenths. */
+/* A block of A takes a third of a small L2, and two sevenths of a large one. */
 static void a_block_of_a_fits_in_l2(void **state)
 {
     (void)state;
@@ -92,8 +93,8 @@ static void a_block_of_a_fits_in_l2(void **state)
     }
 }
 
-/* Rows of A that fit in three fifths of L2 are one block, but 512 at most, and panels of B are not
- * kept. */
+/* If all rows of A fit in three fifths of L2 and are 512 at most, they are one block, and panels of
+ * B are not kept. */
 static void few_rows_are_one_block(void **state)
 {
     (void)state;
@@ -121,7 +122,8 @@ static void few_rows_are_one_block(void **state)
     assert_in_range(plan_of(&shape, 1).mc, 400, 512);
 }
 
-/* Bands: where k is short and C is large, on the processors in the table. */
+/* Products with a short k and a large C are computed in bands on some processors: C is written a
+ * few rows at a time. mc: the rows of a block that are asked for; 0: any. */
 static void short_k_takes_bands(void **state)
 {
     (void)state;

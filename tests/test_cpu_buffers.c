@@ -48,7 +48,7 @@ static void a_full_pool_still_gives(void **state)
         assert_int_equal(bytes[BYTES - 1], i);
         tgl_buffer_pool_give(&pool, taken[i]);
     }
-    assert_true(tgl_buffer_pool_reserve(&pool, 10 * BYTES)); /* in place of a smaller one */
+    assert_true(tgl_buffer_pool_reserve(&pool, 10 * BYTES)); /* it replaces a smaller one */
     const cpu_buffer large = tgl_buffer_pool_take(&pool, 10 * BYTES);
     assert_non_null(large.memory);
     memset(large.memory, 0, 10 * BYTES);
@@ -64,7 +64,7 @@ static size_t bytes_of(const cpu_buffer_pool *pool)
     return bytes;
 }
 
-/* What is kept has a limit, which a large buffer in use does not count in. */
+/* The memory of idle buffers has a limit. Buffers in use do not count. */
 static void peaks_are_given_back(void **state)
 {
     (void)state;
@@ -96,7 +96,8 @@ static void peaks_are_given_back(void **state)
     tgl_buffer_pool_close(&pool);
 }
 
-/* Takes and gives buffers of changing sizes, and sees that it alone has them. */
+/* Takes and gives back buffers of changing sizes, and checks that no other thread writes to them.
+ */
 static void *use_buffers(void *argument)
 {
     cpu_buffer_pool *pool = argument;

@@ -26,7 +26,8 @@ typedef struct processor {
     tier_hashes tiers[MAX_MODEL_TIERS + 1];
 } processor;
 
-/* Caches are those of a model's usual servers: of a core, and L3 as a process sees it. */
+/* The caches are those of usual servers with the model: L1 and L2 of a core, and the L3 that a
+ * process sees. */
 static const processor processors[] = {
     {{.model = "AuthenticAMD 25.1", .l1d = 32 << 10, .l2 = 512 << 10, .l3 = 32 << 20}, /* Zen 3 */
      {{"portable", 0xae3488c57cce7991, 0x474aeba476fe1f60},
@@ -92,8 +93,8 @@ static void add(uint64_t *hash, const int64_t *values, size_t count)
         }
 }
 
-/* All members but the kernels, which are given, the plan of blocks, and the whole workspace, which
- * is the sum of its parts. */
+/* Adds all members of the plan but three: the kernels, which the caller has chosen, the plan of
+ * blocks, and the whole workspace, which is the sum of its parts. */
 static void add_plan(uint64_t *hash, const cpu_plan *p)
 {
     const int64_t values[] = {
@@ -125,7 +126,7 @@ static void add_workspace(uint64_t *hash, const cpu_plan *p)
     add(hash, &workspace, 1);
 }
 
-/* What is chosen for blocks, whether words are used, and the bytes of a thread. */
+/* Adds the members of a plan of blocks. */
 static void add_block_plan(uint64_t *hash, const cpu_block_plan *h)
 {
     const int64_t values[] = {
@@ -159,7 +160,8 @@ typedef struct planned_product {
     cpu_blocking blocking;
 } planned_product;
 
-/* 1 to 2 * `most`, with as many numbers of each order of magnitude. most: a power of two */
+/* A number from 1 to 2 * `most`, with the same probability for each power of two. most: a power of
+ * two. */
 static int64_t random_size(uint64_t *seed, int64_t most)
 {
     int64_t magnitude = most;
@@ -175,7 +177,7 @@ static int64_t random_ld(uint64_t *seed, int64_t length)
     switch (random_int(seed, 0, 5)) {
     case 0:
         return length + random_int(seed, 1, 20);
-    case 1: /* rows that share few sets of the caches */
+    case 1: /* rows that fall into few sets of the caches */
         return (length + 1023) / 1024 * 1024 + random_int(seed, 0, 2);
     case 2:
         return 2 * length + random_int(seed, 0, 1);
@@ -184,8 +186,8 @@ static int64_t random_ld(uint64_t *seed, int64_t length)
     }
 }
 
-/* The sizes m, n, k and batch of products near the limits of the planner's rules: from, to. 0: of
- * any order of magnitude. */
+/* The least and the greatest m, n, k and batch of products near the limits of the planner's rules.
+ * {0}: any order of magnitude. */
 static const int64_t ranges[][4][2] = {
     {{0}, {0}, {0}, {1, 1}},
     {{0}, {0}, {0}, {2, 40}},
@@ -198,9 +200,9 @@ static const int64_t ranges[][4][2] = {
     {{1, 1}, {8, 70}, {1, 8}, {1, 1}},          /* one row */
     {{1, 4}, {1, 1}, {1, 20}, {1, 1}},          /* one column */
     {{2, 8}, {2, 8}, {1, 8}, {100, 1600}},      /* a batch of tiny products */
-    {{20, 66}, {20, 66}, {20, 66}, {50, 1000}}, /* of small ones */
+    {{20, 66}, {20, 66}, {20, 66}, {50, 1000}}, /* a batch of small ones */
     {{20, 66}, {20, 66}, {20, 66}, {50, 4000}},
-    {{240, 340}, {240, 340}, {240, 340}, {2, 40}}, /* of larger ones */
+    {{240, 340}, {240, 340}, {240, 340}, {2, 40}}, /* a batch of larger ones */
 };
 
 static planned_product random_product(uint64_t *seed)
@@ -238,8 +240,8 @@ static tgl_shape shape_of_type(const tgl_problem *p, tgl_type type)
 
 /* ---- Plans ----------------------------------------------------------------------------------- */
 
-/* Whether the build has the tier. Fills in a copy of it whose words are always permitted: Linux
- * need not permit AMX on this machine. */
+/* Whether the build has the tier. *tier := a copy of it whose words are always permitted, because
+ * Linux need not permit AMX on this machine. */
 static bool find_tier(const char *name, cpu_tier *tier, cpu_words *words)
 {
     const cpu_tier *usable[CPU_MAX_TIERS];

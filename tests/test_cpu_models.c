@@ -43,7 +43,7 @@ static void rows_are_for_one_processor(void **state)
         }
 }
 
-/* No row stands before a row that it hides, and the last one is for all. */
+/* No row is hidden by an earlier one, and the last row is for all processors. */
 static void each_row_is_found(void **state)
 {
     (void)state;
@@ -56,7 +56,7 @@ static void each_row_is_found(void **state)
     }
 }
 
-/* The table knows a tier by the bytes of its vectors. */
+/* The table identifies a tier by the size of its vectors in bytes. */
 static void tiers_that_share_kernels_share_rows(void **state)
 {
     (void)state;
@@ -71,7 +71,7 @@ static void tiers_that_share_kernels_share_rows(void **state)
     }
 }
 
-/* A row can be asked for by its number, and gives the plans of its processor. */
+/* A row that is asked for by its number gives the plans of its processor. */
 static void rows_have_numbers(void **state)
 {
     (void)state;
@@ -88,8 +88,8 @@ static void rows_have_numbers(void **state)
     }
 }
 
-/* The settings that are measured: first the planner's own, then only such rows as have values of
- * their own. */
+/* The settings that are measured: first the planner's own, then the rows whose values differ from
+ * those of all earlier settings. */
 static void settings_differ(void **state)
 {
     (void)state;

@@ -89,7 +89,7 @@ static bool multiply_as_on(const char *model, const tgl_shape *shape, const cpu_
     return plan.pack_a;
 }
 
-/* Packing rows of A does not change a bit. */
+/* Packing rows of A does not change a bit of C. */
 static void copied_rows_give_the_same_bits(void **state)
 {
     enum { M = 523, N = 203, K = 1000, LD = 1024 };
@@ -119,8 +119,8 @@ static void copied_rows_give_the_same_bits(void **state)
     }
 }
 
-/* The next block of B is prefetched if a block has several panels, its rows are not short, and B
- * exceeds its part of L2. Two of its blocks fit in a quarter of L2 then. */
+/* The next block of B is prefetched if a block of B has several panels, its rows are not short, and
+ * B exceeds B's part of L2. Then two blocks of B fit in a quarter of L2. */
 static void narrow_products_prefetch_the_next_block(void **state)
 {
     (void)state;
@@ -143,8 +143,8 @@ static void narrow_products_prefetch_the_next_block(void **state)
     }
 }
 
-/* Batches of small products that exceed the caches, unless a product is tiny or strided, or B is
- * one panel. */
+/* The matrices of batches of small products are prefetched if they exceed the caches, unless a
+ * product is tiny or strided, or B is one panel. */
 static void large_batches_are_prefetched(void **state)
 {
     (void)state;

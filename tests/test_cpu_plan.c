@@ -61,7 +61,7 @@ static void small_vectors_take_the_tiles(void **state)
         }
 }
 
-/* Blocks cover the problem, tiles fit the kernels, and buffers hold the blocks. */
+/* Blocks cover the problem, tiles fit the kernels, and buffers are large enough for the blocks. */
 static void plans_are_consistent(void **state)
 {
     (void)state;
@@ -89,7 +89,7 @@ static void plans_are_consistent(void **state)
         assert_true(plan.mc > 0 && plan.nc > 0 && plan.kc > 0 && plan.threads > 0);
         if (plan.sharing == CPU_SHARE_C) {
             assert_int_equal(plan.grid_m * plan.grid_n % plan.threads, 0);
-            assert_true((plan.grid_m - 1) * kernels->mr < shape.m); /* each has rows */
+            assert_true((plan.grid_m - 1) * kernels->mr < shape.m); /* each rectangle has rows */
             assert_true((plan.grid_n - 1) * kernels->vector < shape.n);
         }
         if (plan.pack_a)

@@ -47,7 +47,8 @@ static void threads_share_what_there_is(void **state)
     assert_int_equal(plan_of(&shape, 8).threads, 1);
 }
 
-/* Five threads take as long for 16 rows of tiles as four. f64 is worth twice the threads. */
+/* Five threads take as long for 16 rows of tiles as four, so only four are used. With f64 twice as
+ * many threads pay. */
 static void threads_that_would_wait_are_not_used(void **state)
 {
     (void)state;
@@ -59,7 +60,7 @@ static void threads_that_would_wait_are_not_used(void **state)
     assert_int_equal(plan.threads, 4);
     assert_int_equal(plan.grid_m, 4);
 
-    /* Threads along n read B once; along m each would. */
+    /* If threads divide n, B is read once; if they divided m, each would read B. */
     shape = shape_of(16 * f32->mr, 16 * f32->vector, 100, false, false);
     plan = plan_of(&shape, 4);
     assert_int_equal(plan.grid_m, 1);
@@ -73,8 +74,9 @@ static void threads_that_would_wait_are_not_used(void **state)
     assert_in_range(plan.threads, 8, 10);
 }
 
-/* Several rectangles a thread, unless they would be small: fewer than 48 rows or columns, or 2 *
- * 10^6 multiply-adds, or with a transposed A 6 * 10^7. More than four have 6 * 10^7 at least. */
+/* A thread takes several rectangles of C, unless these would have fewer than 48 rows or columns, or
+ * fewer than 2 * 10^6 multiply-adds (6 * 10^7 if A is transposed). If a thread takes more than
+ * four, each has at least 6 * 10^7. */
 static void threads_take_several_rectangles(void **state)
 {
     (void)state;
@@ -99,14 +101,14 @@ static void threads_take_several_rectangles(void **state)
     tgl_shape shape = shape_of(1000, 1280, 127, false, true);
     cpu_plan plan = plan_of(&shape, 2);
     assert_int_equal(plan.grid_m * plan.grid_n, 2);
-    /* Columns first, while 320 are left. */
+    /* Columns are divided first, as long as a rectangle keeps 320. */
     shape = shape_of(1000, 1280, 500, false, false);
     plan = plan_of(&shape, 2);
     assert_int_equal(plan.grid_m, 2);
     assert_int_equal(plan.grid_n, 4);
 }
 
-/* Threads do not all pack the whole of a transposed A, and none reads it without packing. */
+/* A transposed A is packed, but not every thread packs the whole of it. */
 static void threads_share_the_packing_of_a(void **state)
 {
     (void)state;
@@ -128,8 +130,8 @@ static void multiply_nothing(const cpu_words_product *product)
     (void)product;
 }
 
-/* Products of 16-bit types: by FMAs a thread pays from 1e5 multiply-adds on, by fast words from as
- * many as take 1500 cycles. */
+/* Products of 16-bit types: another thread pays if each has 1e5 multiply-adds by FMAs, or as many
+ * by fast words as take 1500 cycles. */
 static void fast_words_take_fewer_threads(void **state)
 {
     const cpu_device *cpu = ((tgl_device *)*state)->state;

@@ -19,7 +19,8 @@ typedef struct matrices {
     guarded a, b, c;
 } matrices;
 
-/* Elements of a stored matrix, without padding behind its last line. */
+/* The number of elements of a stored matrix from the first to the last: `lines` rows (or columns)
+ * of `line` elements, without padding behind the last. */
 static size_t extent_of(int64_t lines, int64_t line, int64_t ld, tgl_type type)
 {
     return (size_t)((lines - 1) * ld + line) * (type == TGL_F32 ? sizeof(float) : sizeof(double));
@@ -82,7 +83,8 @@ static void compare_ways(tgl_device *dev, const tgl_problem *p, double alpha, do
     fill(&x.c, p->type_a, seed);
     unsigned char *before = test_malloc(x.c.size), *expected = test_malloc(x.c.size);
     memcpy(before, x.c.bytes, x.c.size);
-    for (int way = NAMED_PLAN; way >= 0; way--) { /* the named plan goes the general way */
+    for (int way = NAMED_PLAN; way >= 0;
+         way--) { /* a plan with a named kernel takes the general path */
         memcpy(x.c.bytes, before, x.c.size);
         assert_status(run_way(dev, way, p, alpha, beta, &x), TGL_OK);
         if (way == NAMED_PLAN) memcpy(expected, x.c.bytes, x.c.size);
@@ -157,9 +159,9 @@ static void compare_rows(tgl_device *dev, tgl_type type, int64_t m, int64_t larg
     guarded_destroy(&few);
 }
 
-/* A row of a small product has the bits that it has in a product with more rows, which goes the
- * general way. All numbers of columns, so that the last vector of a panel has every number of
- * lanes. */
+/* A row of a small product has the bits that it has in a product with more rows, which takes the
+ * general path. All numbers of columns occur, so that the last vector of a panel has every
+ * number of lanes. */
 static void rows_are_those_of_larger_products(void **state)
 {
     enum { SMALL = 64, LARGE = 70 };
@@ -174,8 +176,8 @@ static void rows_are_those_of_larger_products(void **state)
     }
 }
 
-/* One row or column of any length, and few elements with many steps of k: without a plan up to a
- * limit, with every transpose and with increments. */
+/* Products with one row or column of any length, or with few elements of C and a long k, with every
+ * transpose and with increments. Up to a limit they have no plan. */
 static void unusual_shapes_have_the_bytes_of_a_plan(void **state)
 {
     static const double scalars[] = {1, 0, -0.5, 1e-60};
@@ -202,8 +204,8 @@ static void unusual_shapes_have_the_bytes_of_a_plan(void **state)
     }
 }
 
-/* Products with few rows and few steps of k go through strips of small products, those with more
- * rows through blocks. */
+/* Products with few rows and a short k are computed as strips of small products, those with more
+ * rows in blocks. */
 static void flat_products_are_rows_of_larger_ones(void **state)
 {
     enum { LARGE = 30 };
@@ -218,7 +220,7 @@ static void flat_products_are_rows_of_larger_ones(void **state)
     }
 }
 
-/* Few columns; integers, whose sums are exact. */
+/* Products with few columns of integers, whose sums are exact. */
 static void flat_products_have_their_columns(void **state)
 {
     enum { M = 300, N = 7, K = 8 };
@@ -245,7 +247,7 @@ static void flat_products_have_their_columns(void **state)
 
 /* ---- Wrong arguments ------------------------------------------------------------------------- */
 
-/* The arguments of tgl_sgemm() for 4 x 5 x 6 with one of them replaced. */
+/* Calls tgl_sgemm() for a product of 4 x 5 x 6 with these arguments, one of which is wrong. */
 static tgl_status call(tgl_device *dev, tgl_order order, int trans_a, int trans_b, int64_t m,
                        int64_t lda, int64_t ldb, int64_t ldc, const float *A, float *C)
 {
@@ -291,7 +293,7 @@ static void wrong_arguments_are_found(void **state)
         assert_status(tgl_gemm(dev, &p, 1, a, a, 0, c, NULL), status);                             \
     } while (0)
 
-/* Each member alone: the tests of many members are joined to one. */
+/* Each member alone has an effect, although the code tests many members in one condition. */
 static void each_member_is_looked_at(void **state)
 {
     tgl_device *dev = *state;
@@ -331,7 +333,7 @@ static void each_member_is_looked_at(void **state)
     assert_true(c[0] == 2 && c[3] == 2);
 }
 
-/* What a product in general has and a small one has not: the general way must take it. */
+/* Products with features that the path for small ones lacks: the general path must take them. */
 static void unusual_products_are_left_alone(void **state)
 {
     tgl_device *dev = *state;
@@ -374,7 +376,7 @@ static void unusual_products_are_left_alone(void **state)
     tgl_plan_destroy(plan);
 }
 
-/* Structs of callers of earlier headers: what lies behind them is not read. */
+/* Callers of earlier headers have shorter structs: the memory behind them is not read. */
 static void structs_of_earlier_headers(void **state)
 {
     static const size_t problems[] = {offsetof(tgl_problem, grouping),

@@ -25,7 +25,7 @@ static cpu_device *cpu_of(const tgl_device *dev)
 
 /* ---- Teams that are smaller than planned ----------------------------------------------------- */
 
-/* Another caller, whose task keeps some workers of the device. */
+/* Another caller of the device, whose task keeps some workers busy. */
 typedef struct holder {
     tgl_device *dev;
     int workers;
@@ -66,7 +66,7 @@ static void end_holding(holder *h)
 
 /* ---- Products -------------------------------------------------------------------------------- */
 
-/* How the threads share it; members that are 0 have their defaults. */
+/* A product, and how threads share it. Members that are 0 have their defaults. */
 typedef struct team_case {
     const char *name;
     tgl_type type, type_c;
@@ -170,7 +170,7 @@ static void check_plan(tgl_device *dev, const team_case *c, const tgl_problem *p
     tgl_plan_destroy(plan);
 }
 
-/* Computes the product by the whole team several times, then by each smaller one. */
+/* Computes the product by the whole team several times, then by each smaller team. */
 static void check_teams(tgl_device *dev, const team_case *c, matrices *x)
 {
     enum { REPEATS = 5 };

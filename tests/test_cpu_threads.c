@@ -96,7 +96,7 @@ static void finish_late(void *context, int thread, int team)
         ;
 }
 
-/* A caller that fell asleep could be woken on the processor of its worker. */
+/* The caller polls, because a caller that sleeps may be woken on the processor of its worker. */
 static void the_caller_polls_longer_than_its_own_part(void **state)
 {
     (void)state;
@@ -128,7 +128,7 @@ static void await_team(atomic_int *begun, int team)
 typedef struct second_caller {
     thread_pool *pool;
     atomic_int begun, may_end;
-    int team; /* that it asks for */
+    int team; /* the size of the team that it asks for */
     tally t;
 } second_caller;
 
@@ -237,8 +237,8 @@ static void stop_thread(int signal)
         usleep(100);
 }
 
-/* Workers that are idle but do not come, as if other programs had their processors. They do not
- * block signals that report faults. */
+/* A handler of SIGTRAP stops the workers, as if other programs had their processors. They do not
+ * block this signal, because it reports a fault. */
 static void the_caller_runs_what_no_worker_has_begun(void **state)
 {
     (void)state;
@@ -262,7 +262,7 @@ static void the_caller_runs_what_no_worker_has_begun(void **state)
     }
     atomic_store(&may_go_on, true);
     runners after = {0};
-    run(&pool, TEAM, note_own_runner, &after); /* they come again */
+    run(&pool, TEAM, note_own_runner, &after); /* the workers take tasks again */
     for (int i = 1; i < TEAM; i++)
         assert_true(after.threads[i] != pthread_self());
     tgl_thread_pool_close(&pool);
@@ -273,7 +273,7 @@ typedef struct kept_masks {
     atomic_int begun;
     sigset_t signals[3];
     cpu_set_t processors[3];
-    int count; /* of processors, as the caller sees it */
+    int count; /* the number of processors that the caller sees */
 } kept_masks;
 
 static void keep_masks(void *context, int thread, int team)
@@ -305,7 +305,7 @@ static void workers_block_signals(void **state)
     }
 }
 
-/* A thread of the host that is bound to one processor, and is the first to use the library. */
+/* A thread of the host program, bound to one processor, that is the first to use the library. */
 static void *be_first(void *argument)
 {
     kept_masks *masks = argument;
@@ -493,7 +493,8 @@ static double number_of(const tgl_device *dev, tgl_number number)
     return value;
 }
 
-/* The threads of a device that is opened with this OMP_NUM_THREADS; NULL: none. */
+/* The number of threads of a device that is opened with this OMP_NUM_THREADS (NULL: not set) and
+ * this option `threads`. */
 static int threads_of_device(const char *omp_num_threads, int asked)
 {
     if (omp_num_threads != NULL)
@@ -517,7 +518,7 @@ static void threads_are_those_asked_for(void **state)
     assert_int_equal(threads_of_device("2", 0), processors < 2 ? 1 : 2);
     assert_int_equal(threads_of_device("100000", 0), processors);
     assert_int_equal(threads_of_device("-3", 0), processors);
-    assert_int_equal(threads_of_device("1", 5), 5); /* the program's word counts, uncapped */
+    assert_int_equal(threads_of_device("1", 5), 5); /* the program's number is not limited */
     assert_int_equal(threads_of_device(NULL, INT32_MAX), CPU_MAX_THREADS);
 }
 
@@ -531,7 +532,7 @@ static void one_processor_means_one_thread(void **state)
         if (CPU_ISSET(i, &allowed)) CPU_SET(i, &one);
     assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
     const int alone = threads_of_device(NULL, 0), asked = threads_of_device("3", 0);
-    tgl_device *dev = open_cpu(3); /* threads without a processor of their own */
+    tgl_device *dev = open_cpu(3); /* more threads than processors */
     enum { N = 160 };
     static float A[N * N], B[N * N], C[N * N];
     for (int i = 0; i < N * N; i++)

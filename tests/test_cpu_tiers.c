@@ -53,7 +53,7 @@ typedef struct tile_case {
     cpu_layout layout;
     cpu_use use; /* of b */
     int rows, vectors, tail;
-    int64_t k, spare; /* spare: how much longer a line is than it need be */
+    int64_t k, spare; /* spare: elements of padding after each line */
     int64_t ahead;    /* rows to prefetch */
     double alpha, beta;
 } tile_case;
@@ -113,7 +113,7 @@ static void check_tile(const tile_case *t, uint64_t *seed)
     guarded_destroy(&a), guarded_destroy(&b), guarded_destroy(&c), guarded_destroy(&copy);
 }
 
-/* Whole tiles, whose loops are the longest, with each k; others with one of them. */
+/* Tiles of full size, whose loops are the longest, are tested with each k, others with one k. */
 static void check_tiles_of(const cpu_kernels *kernels, tile_case t, int number, uint64_t *seed)
 {
     static const int64_t ks[] = {1, 2, 7, 127, 128, 200};
@@ -218,7 +218,7 @@ static void sums_are_finished(void **state)
         }
 }
 
-/* From the least numbers to the greatest, of both signs: a few units of the last place of x. */
+/* Number i of a series from the least magnitudes to the greatest, of both signs. */
 static double number_of(const cpu_kernels *kernels, int i)
 {
     static const double special[] = {0, -0.0, 1e-40, 4.25 * 1.4142135623730951, -6.01, 88.7, -88.8};
@@ -378,7 +378,7 @@ static void tiers_are_chosen(void **state)
         {NULL, "amx avx512 avx2 portable ", false, CPU_AMX},
         {"amx", "amx ", false, CPU_AMX},
         {"-amx", "avx512 avx2 portable ", false, CPU_AMX},
-        {"-avx512", "avx2 portable ", false, CPU_AMX}, /* whose kernels amx has, too */
+        {"-avx512", "avx2 portable ", false, CPU_AMX}, /* forbids amx, too, which has its kernels */
         {"avx512", "avx512 ", false, CPU_AMX},
 #endif
 #ifdef TGL_CPU_AVX512_BF16

@@ -15,12 +15,13 @@
 
 static char folder[64], path[100];
 
-/* What the tests need of this machine: the fields of its lines, and its settings. */
+/* This machine's fields in lines of the wisdom, and its settings. */
 static char chip[TGL_NAME_SIZE], driver[TGL_NAME_SIZE];
 static tgl_setting settings[TGL_SETTINGS_MAX];
 static int setting_count;
 
-/* The settings that the tests use: the planner's own, a row of the table, and a blocking. */
+/* Indices of the settings that the tests use: the planner's own, a row of the table, and a
+ * blocking. */
 enum { OWN = 0, ROW = 1 };
 static int blocking;
 
@@ -95,7 +96,8 @@ static tgl_plan *plan_with(tgl_device *dev, const tgl_problem *problem, tgl_effo
     return plan;
 }
 
-/* Fails unless a new device plans the product with this kernel, and says `part` in explain. */
+/* Fails unless a new device plans the product with this kernel, and its explanation contains
+ * `part`. */
 static void expect(const tgl_problem *problem, const char *kernel, const char *part)
 {
     char text[4096];
@@ -146,12 +148,12 @@ static void noise_changes_nothing(void **state)
     add(&rare, OWN, 100, 9);
     add(&rare, ROW, 50, 2);
     expect(&rare, settings[OWN].kernel, "measured    100.00 us");
-    add(&rare, OWN, 100, 2); /* the first run of two may have read from memory */
+    add(&rare, OWN, 100, 2); /* the first of two runs may not have found its data in caches */
     add(&rare, ROW, 50, 9);
     expect(&rare, settings[OWN].kernel, "measured    100.00 us");
 }
 
-/* Strings that are no settings, settings of other tiers or values, and hostile blockings. */
+/* Lines whose kernels are no settings, are settings of other tiers or values, or are hostile. */
 static void other_lines_are_not_taken(void **state)
 {
     (void)state;
@@ -205,7 +207,8 @@ static void the_mean_serves_other_products(void **state)
     expect(&double_precision, settings[OWN].kernel, "24 lines of this chip");
 }
 
-/* A time of one product is no mean, however many products were measured with other settings. */
+/* A setting that was measured for one product does not serve others, however many products were
+ * measured with other settings. */
 static void the_mean_is_of_products_of_the_setting(void **state)
 {
     (void)state;
@@ -216,7 +219,7 @@ static void the_mean_is_of_products_of_the_setting(void **state)
         if (i == 0) add(&problem, ROW, 50, 9);
     }
     expect(&unknown, settings[OWN].kernel, "9 lines of this chip");
-    for (int i = 1; i < 8; i++) { /* without enough samples of the planner's own choice */
+    for (int i = 1; i < 8; i++) { /* the planner's own choice has too few samples */
         const tgl_problem problem = square(TGL_F32, 300 + i);
         add(&problem, OWN, 100, 1);
         add(&problem, ROW, 50, 9);
@@ -229,7 +232,7 @@ static void the_mean_is_of_products_of_the_setting(void **state)
     expect(&unknown, settings[ROW].kernel, "2.000 of the planner's speed in the mean over 8");
 }
 
-/* The mean decides, not the sum over more products. */
+/* The mean decides, and not the number of products. */
 static void a_better_mean_of_fewer_products(void **state)
 {
     (void)state;
@@ -243,7 +246,7 @@ static void a_better_mean_of_fewer_products(void **state)
     expect(&unknown, settings[ROW].kernel, "1.087 of the planner's speed in the mean over 8");
 }
 
-/* explain says why the plan has its kernel, not what a plan would have now. */
+/* explain says why the plan has its kernel, and not which kernel a new plan would have. */
 static void later_times_do_not_explain_a_plan(void **state)
 {
     (void)state;
@@ -291,7 +294,7 @@ static void measure_writes_settings_once(void **state)
     tgl_device_close(dev);
 }
 
-/* Nothing to choose, or nothing may be remembered: nothing is written. */
+/* If there is nothing to choose, or nothing may be remembered, nothing is written. */
 static void measure_leaves_the_file(void **state)
 {
     (void)state;
@@ -348,7 +351,7 @@ static void large_sets_are_not_measured(void **state)
     tgl_device_close(dev);
 }
 
-/* Too few samples are known only as long as the budget does not suffice for more. */
+/* A product with too few samples is measured again if the budget suffices for six runs. */
 static void few_samples_are_measured_again(void **state)
 {
     (void)state;
@@ -400,7 +403,7 @@ static void the_budget_is_kept(void **state)
     tgl_device_close(dev);
 }
 
-/* Opening a device creates no folder. Measuring creates the one of the disk cache. */
+/* Opening a device creates no folder. Measuring creates the folder of the disk cache. */
 static void opening_creates_no_folder(void **state)
 {
     (void)state;

@@ -32,7 +32,7 @@ enum {
 
 static char path[300];
 
-/* The archive that devices use from now on. */
+/* Sets TEGULA_ARCHIVE, and returns the path. */
 static const char *name_archive(void)
 {
     snprintf(path, sizeof path, "%s/test.kernels", cache_folder());
@@ -48,8 +48,8 @@ static tgl_plan *plan_of_side(tgl_device *dev, int side)
     return plan;
 }
 
-/* Writes an archive with the kernels of the product, compiled by the fake NVRTC as by another
- * machine: nothing of it is in the disk cache. */
+/* Writes an archive with the kernels of the product. The fake NVRTC compiles them as on another
+ * machine, so that none of them is in the disk cache. */
 static void write_archive(void)
 {
     tgl_archived kernels[16];
@@ -76,7 +76,7 @@ static void write_archive(void)
     tgl_device_close(dev);
 }
 
-/* Whether the product is right, and the number of compilations that it takes. */
+/* Fails unless the product is right. Returns the number of compilations that it takes. */
 static int compilations_of_product(void)
 {
     tgl_device *dev = open_device("cuda");
@@ -87,7 +87,7 @@ static int compilations_of_product(void)
     return count;
 }
 
-/* The product is compiled, and `tegula info` says why. */
+/* Fails unless the product's kernel is compiled, and `tegula info` says why. */
 static void assert_unused(const char *why)
 {
     tgl_device *dev = open_device("cuda");
@@ -117,7 +117,7 @@ static void write_file(const unsigned char *data, size_t size)
     close(file);
 }
 
-/* Makes the checksum of header and index right again. */
+/* Corrects the checksum after a change of header or index. */
 static void sign(unsigned char *data, size_t size)
 {
     uint32_t count;
@@ -152,7 +152,7 @@ static void it_comes_before_the_compiler(void **state)
     tgl_device_close(dev);
 }
 
-/* It also comes before the disk cache, whose entries may be evicted. */
+/* Products whose kernels are not in the archive are compiled. */
 static void other_products_are_compiled(void **state)
 {
     (void)state;
@@ -211,7 +211,7 @@ static void lists_need_no_compiler(void **state)
     tgl_device_close(dev);
 }
 
-/* An NVRTC that has dropped the chip is as good as none. */
+/* An NVRTC that does not compile for the chip any more is treated as none. */
 static void it_needs_no_compiler_of_the_chip(void **state)
 {
     (void)state;
@@ -225,7 +225,7 @@ static void it_needs_no_compiler_of_the_chip(void **state)
     assert_open_fails("cuda", TGL_NO_COMPILER, "no longer compiles for compute capability 9.0");
 }
 
-/* What the driver cannot load is compiled. */
+/* If the driver cannot load a kernel of the archive, it is compiled. */
 static void code_that_the_driver_refuses_is_compiled(void **state)
 {
     (void)state;
@@ -305,7 +305,7 @@ static void stale_archives_are_not_used(void **state)
     write_file(changed, size);
     assert_unused("newer than the driver");
     memcpy(changed, data, size);
-    sign(changed, size); /* as it was */
+    sign(changed, size); /* the checksum does not change */
     assert_memory_equal(changed, data, size);
     free(changed);
     free(data);
@@ -325,7 +325,7 @@ static void torn_archives_are_not_used(void **state)
     free(data);
 }
 
-/* Any changed byte of header and index is noticed when the file is opened, any of the code when the
+/* A changed byte of header or index is noticed when the file is opened, one of the code when the
  * kernel is loaded. */
 static void damaged_archives_are_not_used(void **state)
 {
@@ -406,7 +406,7 @@ static void warm_writes_an_archive(void **state)
     unsigned char *first = read_file(&size);
     assert_status(tgl_warm(&options), TGL_OK);
     unsigned char *second = read_file(&again);
-    assert_int_equal(size, again); /* by any order of the threads */
+    assert_int_equal(size, again); /* the file does not depend on the order of the threads */
     assert_memory_equal(first, second, size);
     free(first);
     free(second);
@@ -515,7 +515,7 @@ static void alternatives_are_compiled_when_they_are_needed(void **state)
     tgl_device_close(dev);
 }
 
-/* A late alternative that does not compile fails its run, and no other. */
+/* An alternative that is compiled late and fails fails this run, and no other. */
 static void a_late_failure_is_the_runs(void **state)
 {
     (void)state;

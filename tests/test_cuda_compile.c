@@ -87,16 +87,16 @@ static void illegal_tiles_are_refused_by_the_file(void **state)
 
 enum { IN_FLIGHT_MAX = 256 };
 
-/* Registers, by number, that wgmmas read which have not been waited for: of the groups that are
- * committed, the oldest first, and of the wgmmas behind them. */
+/* The numbers of the registers that wgmmas in flight read: those of committed groups, the oldest
+ * first, and those of the wgmmas after them. */
 typedef struct in_flight {
     long numbers[IN_FLIGHT_MAX];
     int count, wgmmas;
-    int ends[IN_FLIGHT_MAX]; /* of groups, in numbers */
+    int ends[IN_FLIGHT_MAX]; /* ends of the groups in numbers[] */
     int groups;
 } in_flight;
 
-/* Until at most `pending` groups are in flight. */
+/* Removes the oldest groups until at most `pending` are in flight. */
 static void wait_for_groups(in_flight *of, int pending)
 {
     if (of->groups <= pending) return;
@@ -160,7 +160,7 @@ static void follow(in_flight *of, const char *kernel, const char *line)
     }
 }
 
-/* The line of the label that a branch names, if it is before line `at`; -1: it is none. */
+/* If line `at` branches back: the number of the line with the label. Otherwise -1. */
 static int earlier_label(char *const *lines, int at)
 {
     const char *label = strstr(lines[at], "bra");
@@ -172,8 +172,8 @@ static int earlier_label(char *const *lines, int at)
 }
 
 /* PTX ISA, wgmma.mma_async: its registers must not be accessed before wgmma.wait_group. NVRTC is
- * not told that the asm statement reads them later: wgmma_hold_left() sees to it. Lines are
- * followed in their order; the body of a loop, once more where it branches back. */
+ * not told that the asm statement reads them later: wgmma_hold_left() sees to it. The test
+ * follows the lines in order, and a loop's body once more where it branches back. */
 static void left_registers_are_not_written_in_flight(void **state)
 {
     (void)state;
@@ -212,7 +212,7 @@ static void left_registers_are_not_written_in_flight(void **state)
 
 /* ---- Grouped products ------------------------------------------------------------------------ */
 
-/* All kernels of the lists are compiled; those of tiles do not spill more than the same kernels
+/* All kernels of a grouped plan compile. Its tiled kernels do not spill more than the same kernels
  * without groups may. */
 static void grouped_kernels_fit_the_registers(void **state)
 {
@@ -394,7 +394,7 @@ static void a_source_of_the_caller_s(void **state)
     free(binary.image);
 }
 
-/* wgmma is asynchronous unless something between its commit and its wait has to do with its sums.
+/* wgmma is asynchronous unless an instruction between its commit and its wait accesses its sums.
  */
 static void serialised_wgmmas_are_read_from_the_log(void **state)
 {

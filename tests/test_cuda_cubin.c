@@ -54,7 +54,7 @@ static void stall_counts_are_summed(void **state)
     assert_int_equal(tgl_cubin_cycles(&f, sizeof f, "kernel", 2), 5);
     assert_int_equal(tgl_cubin_cycles(&f, sizeof f, "kernel", 3), 0);
     assert_int_equal(tgl_cubin_cycles(&f, sizeof f, "kernels", 2), 0);
-    f.code[3] = other_bits; /* none: the next one issues a cycle later */
+    f.code[3] = other_bits; /* without a stall the next instruction issues a cycle later */
     assert_int_equal(tgl_cubin_cycles(&f, sizeof f, "kernel", 2), 1);
 }
 

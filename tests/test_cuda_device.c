@@ -39,7 +39,7 @@ static const product products[] = {
     {1, 1000, 300, 0, 0, 1, 0},    {1000, 1, 300, 1, 0, 1, 0},  {255, 255, 255, 1, 1, 2, -1},
 };
 
-/* A rows x cols matrix in memory, with NaN around its elements. */
+/* A matrix of rows x cols on the host and on the device, with NaN around its elements. */
 typedef struct matrix {
     int rows, cols, ld, offset;
     size_t count;
@@ -83,7 +83,7 @@ static double at(const matrix *x, int i, int j)
     return (double)x->host[x->offset + i * x->ld + j];
 }
 
-/* The expected C and the accepted errors, with the error bound of sequential summation. */
+/* The expected C, and for each element the accepted error: the bound of sequential summation. */
 static void reference(const product *p, const matrix *A, const matrix *B, const matrix *C,
                       double *expected, double *bound)
 {
@@ -174,7 +174,7 @@ static void every_kernel_agrees_with_the_reference(void **state)
 
 /* ---- Epilogues and pointers ------------------------------------------------------------------ */
 
-/* gelu(reference + bias[row]) + residual, and the accepted error. */
+/* *expected := gelu(expected + bias[row]) + residual, and *bound := the accepted error. */
 static void finish_reference(const product *p, const matrix *bias, const matrix *residual,
                              double *expected, double *bound)
 {
@@ -254,7 +254,7 @@ static void every_kernel_has_epilogues(void **state)
     }
 }
 
-/* relu(A*B) - row + 2*col, 2 x 2 x 1, column-major: exact in small numbers. */
+/* relu(A*B) - row + 2*col for a product of 2 x 2 x 1, column-major. Small numbers are exact. */
 static void an_expression_knows_rows_and_columns(void **state)
 {
     tgl_device *dev = *state;
@@ -392,7 +392,7 @@ static void the_caller_s_context_stays(void **state)
     DRIVER(destroy, "cuCtxDestroy_v2", void *);
     void *mine, *now;
     assert_int_equal(get(&now), 0);
-    assert_null(now); /* no context has been made current yet */
+    assert_null(now); /* no context is current yet */
     assert_int_equal(create(&mine, 0, 0), 0);
     adder work = make_adder(*state);
     start(&work, NULL);

@@ -65,7 +65,7 @@ static void a_batch_of_several_launches(void **state)
 /* The number of compilations for a plan with this epilogue. */
 static int compilations_for(tgl_device *dev, const tgl_epilogue *e)
 {
-    const tgl_problem problem = problem_of(TGL_F32, 129, 129, 129); /* one variant */
+    const tgl_problem problem = problem_of(TGL_F32, 129, 129, 129); /* the kernel has one variant */
     const tgl_plan_options options = {
         .size = sizeof options, .kernel = "simt_32x32x16:strips=0", .epilogue = e};
     const int before = compilations();
@@ -75,7 +75,7 @@ static int compilations_for(tgl_device *dev, const tgl_epilogue *e)
     return compilations() - before;
 }
 
-/* Tested with a device that has loaded the kernels, and with one that finds them in the disk cache.
+/* Tested with a device that has loaded the kernels, and with a device that finds them in the cache.
  */
 static void kernels_are_known_by_their_epilogue(void **state)
 {
@@ -101,7 +101,7 @@ static void kernels_are_known_by_their_epilogue(void **state)
     }
 }
 
-/* Each run clears amax_d, which kernels raise. Those of the fake device do not. */
+/* Each run clears amax_d, which kernels then raise. The kernels of the fake device do not. */
 static void amax_is_cleared(void **state)
 {
     (void)state;

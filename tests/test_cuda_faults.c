@@ -18,7 +18,7 @@ static void every_kernel_multiplies(void **state)
     const char *kernel;
     for (int i = 0; (kernel = tgl_kernel_name(dev, i)) != NULL; i++) {
         if (strstr(kernel, "mma_") != NULL || strncmp(kernel, "accurate", 8) == 0)
-            continue; /* for tensor cores: not in the default compute mode */
+            continue; /* they do not compute F32 in the default compute mode */
         if (strncmp(kernel, "ladder/f16_", 11) == 0 || strncmp(kernel, "ladder/words_", 13) == 0)
             continue;                                     /* the same */
         if (strncmp(kernel, "dequant", 7) == 0) continue; /* for weights of 8 and 4 bits */
@@ -34,7 +34,7 @@ static void without_a_product_neither_operand_is_read(void **state)
 {
     (void)state;
     tgl_device *dev = open_device("cuda");
-    tgl_problem problem = problem_of(TGL_F32, 3, 3, 3); /* scalar copies */
+    tgl_problem problem = problem_of(TGL_F32, 3, 3, 3); /* of a size that takes scalar copies */
     float C[9] = {1, 2, 3, 4, 5, 6, 7, 8, 9};
     assert_status(tgl_gemm(dev, &problem, 0, NULL, NULL, 2, C, NULL), TGL_OK);
     void *nowhere = (void *)1; /* an invalid address */
@@ -144,7 +144,7 @@ static void the_caller_s_context_stays(void **state)
     *(void **)&push = fake_function("cuCtxPushCurrent_v2");
     *(void **)&pop = fake_function("cuCtxPopCurrent_v2");
     *(void **)&get = fake_function("cuCtxGetCurrent");
-    for (int mine = 0; mine < 2; mine++) { /* the device's own context, then another's */
+    for (int mine = 0; mine < 2; mine++) { /* the device's own context, then another context */
         CUcontext context, now;
         assert_int_equal(retain(&context, mine), CUDA_SUCCESS);
         assert_int_equal(push(context), CUDA_SUCCESS);
@@ -328,7 +328,7 @@ static void another_chip_s_code_in_the_cache_is_rebuilt(void **state)
     assert_int_equal(compilations(), before + 1);
 }
 
-/* Compiles with this NVRTC library, which is searched for again. */
+/* Opens a device with this NVRTC library and computes a product. */
 static void multiply_with(const char *nvrtc)
 {
     setenv("TEGULA_NVRTC", nvrtc, 1);
@@ -403,7 +403,7 @@ static void two_processes_compile_at_once(void **state)
 
 /* ---- Kernels that fault ---------------------------------------------------------------------- */
 
-/* After a fault only closing works, and the errors say so; `other` still works. */
+/* Fails unless the device, after a fault, can only be closed, and `other` still works. */
 static void assert_lost(tgl_device *dev, tgl_device *other)
 {
     void *memory;

@@ -65,8 +65,8 @@ static void graphs_can_be_cloned_embedded_and_instantiated_twice(void **state)
     tgl_device_close(dev);
 }
 
-/* As for the body of a conditional node. Each capture has a memory of its own: the order of the two
- * parts of the graph is not known. */
+/* A graph is captured in two parts, as with the body of a conditional node. Each capture has memory
+ * of its own, because the order of the two parts in the graph is not known. */
 static void a_graph_is_captured_in_two_parts(void **state)
 {
     (void)state;
@@ -131,7 +131,7 @@ static void many_graphs_do_not_grow_memory(void **state)
         void *graph = capture(plan, stream), *clone = clone_graph(graph);
         void *executables[] = {instantiate_graph(graph), instantiate_graph(clone)};
         if (i == 0) taken = memory_taken();
-        setenv("FAKE_CUDA_FAIL", "cuMemAlloc_v2=2", 1); /* the next graphs get the memory of this */
+        setenv("FAKE_CUDA_FAIL", "cuMemAlloc_v2=2", 1); /* later graphs get the same memory */
         assert_int_equal(memory_nodes(graph), 0);
         assert_int_equal(memory_taken(), taken);
         destroy_graph(graph);
@@ -183,7 +183,7 @@ static void memory_is_bounded(void **state)
     tgl_device_close(dev);
 }
 
-/* A small graph does not get the memory of a large one: this is freed when memory is allocated. */
+/* A small graph does not get the memory of a large one, which is freed when memory is allocated. */
 static void a_small_graph_keeps_no_large_memory(void **state)
 {
     (void)state;
@@ -202,7 +202,7 @@ static void a_small_graph_keeps_no_large_memory(void **state)
     tgl_device_close(dev);
 }
 
-/* Each memory of a capture is twice as large as the one before. */
+/* Each allocation of a capture is twice as large as the one before it. */
 static void a_graph_has_few_memories(void **state)
 {
     (void)state;
@@ -269,7 +269,8 @@ static void a_device_closes_before_its_graphs(void **state)
 
 /* ---- Streams and threads --------------------------------------------------------------------- */
 
-/* The runs of a stream share memory; those of a stream that joins the capture may overlap them. */
+/* The runs of a stream share memory. A stream that joins the capture gets other memory, because
+ * its runs may overlap those of the first. */
 static void streams_of_one_capture(void **state)
 {
     (void)state;

@@ -67,7 +67,7 @@ static void products_that_fit(void **state)
     check_random("268435456", 300);
 }
 
-/* Memory for a few slots only. */
+/* The device has memory for a few slots (copies of tiles) only. */
 static void products_that_do_not_fit(void **state)
 {
     (void)state;
@@ -109,7 +109,7 @@ static void fill_square(void)
         A[i] = (float)(i % 5), B[i] = (float)(i % 3), C[i] = 7;
 }
 
-/* Element i of A*B + beta*C, with C as fill_square() leaves it. */
+/* The right value of element i of A*B + beta*C, with C as fill_square() leaves it. */
 static float right(int i, float beta)
 {
     float sum = beta * 7;
@@ -155,7 +155,7 @@ static int copied_tiles(int slots)
     enum { TILE_BYTES = MATRIX_BYTES / (TILES * TILES), ROOM = 768 }; /* rounded up to 256 */
     tgl_device *dev = open_sm_80();
     char memory[20];
-    /* Two tiles of D and the slots take three quarters. */
+    /* Two tiles of D and the slots take three quarters of the memory. */
     snprintf(memory, sizeof memory, "%d", (slots + 2) * ROOM / 3 * 4 + 8);
     setenv("FAKE_CUDA_MEMORY", memory, 1);
     const int before = uploaded_bytes();
@@ -166,8 +166,8 @@ static int copied_tiles(int slots)
     return (uploaded_bytes() - before) / TILE_BYTES;
 }
 
-/* Each slot is needed again while the GPU multiplies. With 8 slots the tiles of a row of A stay,
- * and at the end of the row those of a column of B; with 4 slots no tile stays. */
+/* Each slot is needed again while the GPU multiplies. With 8 slots the tiles of a row of A stay in
+ * their slots, and at the end of the row those of a column of B. With 4 slots no tile stays. */
 static void few_slots(void **state)
 {
     (void)state;
@@ -250,8 +250,8 @@ static void assert_unchanged(void)
         if (C[i] != 7) fail_msg("element %d is %g", i, (double)C[i]);
 }
 
-/* Every call fails after any number of successful ones. C is unchanged or complete. The next
- * product is right, with the same device. */
+/* Every call of the driver fails once, after any number of successful ones. C is then unchanged or
+ * complete, and the next product on the same device is right. */
 static void every_call_may_fail(void **state)
 {
     (void)state;
@@ -288,7 +288,7 @@ static void every_call_may_fail(void **state)
         }
 }
 
-/* All memory is there before the first element of D is written. */
+/* All memory is allocated before the first element of D is written. */
 static void without_memory_c_is_unchanged(void **state)
 {
     (void)state;
@@ -305,7 +305,7 @@ static void without_memory_c_is_unchanged(void **state)
     tgl_device_close(dev);
 }
 
-/* The GPU fails when a part of C is stored: the CPU computes the rest. */
+/* If the GPU fails after a part of C was stored, the CPU computes the rest. */
 static void a_failure_midway(void **state)
 {
     (void)state;
@@ -323,7 +323,7 @@ static void a_failure_midway(void **state)
     }
 }
 
-/* Nor can the CPU compute the rest. */
+/* The GPU fails after a part of C was stored, and the CPU cannot compute the rest. */
 static void a_failure_of_both(void **state)
 {
     (void)state;

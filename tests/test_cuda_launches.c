@@ -7,7 +7,8 @@
 
 /* ---- How kernels are launched ---------------------------------------------------------------- */
 
-/* Runs m x n x 1024 of ones with 32 x 32 tiles and this number of splits. Returns the launch. */
+/* Runs a product m x n x 1024 of ones with 32 x 32 tiles and this number of splits. Returns the
+ * launch. */
 static fake_cuda_launch launch_of(tgl_device *dev, int m, int n, int splits, double alpha)
 {
     const tgl_problem problem = problem_of(TGL_F32, m, n, 1024);
@@ -82,7 +83,7 @@ static void older_chips_drivers_and_compilers_launch_plainly(void **state)
     for (int i = 0; i < 3; i++) {
         setenv("FAKE_CUDA_VERSION", i == 0 ? "12020" : "13000", 1);
         setenv("FAKE_CUDA_CAPABILITY", i == 1 ? "80" : "90", 1);
-        setenv("FAKE_NVRTC_ARCHS", i == 2 ? "80,86" : "80,90", 1); /* code for older chips */
+        setenv("FAKE_NVRTC_ARCHS", i == 2 ? "80,86" : "80,90", 1); /* 2: none for this chip */
         tgl_device *dev = open_device("cuda");
         const fake_cuda_launch l = launch_of(dev, 32, 32, 2, 1);
         assert_int_equal(l.grid[0], 2);
@@ -128,9 +129,10 @@ static int blocks_of(const fake_cuda_launch *l)
     return (int)(l->grid[0] * l->grid[1] * l->grid[2]);
 }
 
-/* The steps are tiles, the columns right of them, the rows below. A strip starts while the launch
- * before it runs, for any grid size, and the launches after the strip start after both. On four SMs
- * a run lets the next run start early only if all its launches are small. */
+/* The steps are the tiles, the strip of columns right of them, and the strip of rows below. A strip
+ * starts while the launch before it runs, for any grid size, and the launches after the strip start
+ * after both. On four SMs a run lets the next run start early only if all its launches are small.
+ */
 static void strips_follow_their_tiles(void **state)
 {
     (void)state;
@@ -193,7 +195,7 @@ static void older_chips_launch_strips_in_turn(void **state)
     tgl_device_close(dev);
 }
 
-/* The tiles have already been launched. */
+/* The run fails, although its tiles were launched. */
 static void a_strip_that_cannot_be_launched_fails_the_run(void **state)
 {
     (void)state;
@@ -249,7 +251,7 @@ static tgl_kernel kernel_named(const char *symbol)
                         .source = source};
 }
 
-/* Blocks of 256 threads. The builder's list owns the launch's kernel. */
+/* A launch with blocks of 256 threads. The builder's list owns its kernel. */
 static tgl_launch launch_with(tgl_list_builder *b, const char *symbol, unsigned blocks,
                               tgl_ordering order)
 {
@@ -279,7 +281,7 @@ static void run(const tgl_plan *plan, double alpha)
     if (status != TGL_OK) fail_msg("%s", tgl_error());
 }
 
-/* The fake device has four SMs of 2048 threads. */
+/* A persistent kernel gets as many blocks as are resident on the four SMs of 2048 threads. */
 static void persistent_kernels_get_what_is_resident(void **state)
 {
     (void)state;
@@ -307,7 +309,7 @@ static void persistent_kernels_get_what_is_resident(void **state)
     tgl_device_close(dev);
 }
 
-/* If the step before is skipped, there is no launch to overlap with. */
+/* If the step before a launch is skipped, there is no launch with which it could overlap. */
 static void beside_a_step_that_is_left_out(void **state)
 {
     (void)state;
@@ -428,11 +430,11 @@ static void tensor_maps_are_kept_by_address(void **state)
             assert_int_equal(latest_launch().bytes[128], 42);
         }
     assert_int_equal(encoded_maps(), before + 4);
-    for (int i = 0; i < ADDRESSES; i++) /* more than are cached */
+    for (int i = 0; i < ADDRESSES; i++) /* more addresses than are cached */
         assert_status(tgl_plan_run(plan, 1, A + (ptrdiff_t)i * STEP, A, 0, &C, NULL), TGL_OK);
     assert_int_equal(encoded_maps(), before + 6);
     assert_status(plan_with_map(dev, "struct tgl_tensor_map", &plan_of_less), TGL_BAD_ARGUMENT);
-    /* A map cannot begin there: another plan of the product computes it. */
+    /* A tensor map cannot begin there, so another plan of the product computes it. */
     assert_status(tgl_plan_run(plan, 1, A + 1, A, 0, &C, NULL), TGL_OK);
     assert_int_equal(encoded_maps(), before + 6);
     setenv("FAKE_CUDA_FAIL", "cuTensorMapEncodeTiled=1", 1);

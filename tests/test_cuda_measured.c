@@ -169,7 +169,7 @@ static void the_budget_is_kept(void **state)
     assert_int_equal(count_lines(), 1); /* there was time for one run */
 }
 
-/* The first run takes the budget and is the only sample, so no later plan measures again. */
+/* The first run takes the whole budget and is the only sample. Later plans do not measure again. */
 static void a_large_product_is_measured_once(void **state)
 {
     (void)state;
@@ -248,13 +248,13 @@ static void the_power_limit_takes_a_larger_budget(void **state)
     assert_int_equal(count_lines(), lines);
 }
 
-/* The number of lines is that of now, and asking leaves no error. */
+/* The number of lines is the current one, and reading the property changes no error message. */
 static void the_property_counts_what_was_measured(void **state)
 {
     (void)state;
     char expected[40], before[200], after[200];
     tgl_device *dev = open_device("cuda");
-    tgl_alloc(dev, (size_t)-1, &(void *){NULL}); /* an error of before */
+    tgl_alloc(dev, (size_t)-1, &(void *){NULL}); /* an earlier error */
     tgl_last_error(before, sizeof before);
     const char *first = property_of(dev, "wisdom");
     assert_non_null(strstr(first, "(0 lines of this chip)"));
@@ -283,7 +283,7 @@ static void a_named_kernel_is_not_measured(void **state)
     tgl_device_close(dev);
 }
 
-/* Calls tgl_gemm() in a stream, while a stream is captured; NULL: none is. */
+/* Calls tgl_gemm() in `stream` while the stream `captured` is captured; NULL: none is. */
 static void call_gemm(tgl_device *dev, void *stream, void *captured)
 {
     const size_t bytes = (size_t)SIZE * SIZE * sizeof(float);
@@ -297,7 +297,7 @@ static void call_gemm(tgl_device *dev, void *stream, void *captured)
     tgl_free(dev, memory);
 }
 
-/* Measuring would be work of other streams in the middle of a capture. */
+/* Measuring would run work on other streams in the middle of a capture. */
 static void nothing_is_measured_while_a_stream_is_captured(void **state)
 {
     (void)state;
@@ -412,7 +412,7 @@ static void edit_wisdom(const char *from, const char *to)
     free(text);
 }
 
-/* Replaces the source of each line. */
+/* Replaces the hash of the kernel source in each line. */
 static void edit_sources(void)
 {
     int lines;
@@ -453,7 +453,7 @@ static void stale_lines_are_not_used(void **state)
     }
 }
 
-/* Lines for the product whose kernels could not be chosen, or are none. */
+/* Lines for the product with kernels that the planner could not choose, or that do not exist. */
 static void hostile_kernels_are_not_run(void **state)
 {
     (void)state;
@@ -524,7 +524,8 @@ static void the_time_of_a_peer_is_remembered(void **state)
     assert_false(explains("\npeer "));
 }
 
-/* The ratio is that of the plan's kernel, also when another one is the fastest by now. */
+/* The ratio is that of the plan's kernel, also if another kernel was measured to be faster since.
+ */
 static void a_peer_is_compared_with_the_kernel_of_the_plan(void **state)
 {
     (void)state;
@@ -549,7 +550,7 @@ static void a_peer_is_compared_with_the_kernel_of_the_plan(void **state)
     assert_status(tgl_plan_peer(other, &ratio), TGL_OK);
     assert_true(fabs(ratio - 16) < 1e-2);
     tgl_plan_destroy(other);
-    /* The clock at the power limit is another one. */
+    /* At the power limit the clock is lower, so such a time is not compared with a burst. */
     own.is_sustained = true;
     tgl_wisdom_add(dev->wisdom, &shape, &own);
     assert_status(tgl_plan_peer(plan, &ratio), TGL_UNSUPPORTED);
@@ -583,7 +584,7 @@ static void threads_measure_a_product_once(void **state)
     tgl_device_close(dev);
 }
 
-/* The time in which another thread measures is not a part of the budget of the host's time. */
+/* The time for which a thread waits while another one measures does not count in its host time. */
 static void a_thread_that_has_waited_still_compiles(void **state)
 {
     (void)state;

@@ -117,7 +117,7 @@ static void unused_modules_are_bounded(void **state)
     tgl_plan *kept = plan_number(dev, -1);
     for (int i = 0; i < MANY; i++) {
         pass_through(dev, i, i + 1);
-        pass_through(dev, -2, -1); /* used repeatedly */
+        pass_through(dev, -2, -1); /* this module is used again and again */
         assert_in_range(loaded_modules(), 1, UNUSED_MAX + 3);
     }
     const int before = compilations();
@@ -165,7 +165,7 @@ static void unloading_is_put_off(void **state)
     tgl_device_close(dev);
 }
 
-/* Also if all memory is in use. */
+/* Closing waits for the device's work, also if all memory is in use. */
 static void closing_waits_for_work(void **state)
 {
     (void)state;
@@ -192,7 +192,7 @@ static void a_capture_goes_on_while_modules_are_unloaded(void **state)
     tgl_device_close(dev);
 }
 
-/* A truncated list would compile another kernel. */
+/* All macros reach the compiler: a truncated list would compile another kernel. */
 static void all_macros_are_compiled(void **state)
 {
     (void)state;

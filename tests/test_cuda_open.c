@@ -9,7 +9,7 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
-/* Checks which device "auto" opens. */
+/* Fails unless "auto" opens the device of this name. */
 static void assert_auto_is(const char *name)
 {
     tgl_device *dev = open_device("auto");
@@ -102,7 +102,7 @@ static void the_compiler_s_folder_serves(void **state)
     tgl_device_close(open_device("cuda"));
 }
 
-/* An architecture that only the fake supports distinguishes it from a real NVRTC that may be
+/* An architecture that only the fake NVRTC supports distinguishes it from a real one that may be
  * installed. */
 static void toolkits_and_wheels_are_searched(void **state)
 {
@@ -135,8 +135,8 @@ static void toolkits_and_wheels_are_searched(void **state)
     }
 }
 
-/* Columns: compute capability, what NVRTC supports, what is compiled for (NULL: nothing). Tegras
- * (87, 101) are incompatible with other GPUs. */
+/* Columns: compute capability; architectures that NVRTC supports; the one that kernels are compiled
+ * for (NULL: none). Code for Tegras (87, 101) does not run on other GPUs. */
 static void architectures(void **state)
 {
     (void)state;

@@ -42,7 +42,7 @@ static void assert_right(void)
     assert_true(C[0] == 2 * K && C[M * N - 1] == 2 * K);
 }
 
-/* Blocks of the pre-pass, which is launched before the product. */
+/* The number of blocks of the pre-pass, which is launched before the product. */
 static unsigned blocks_of_words(void)
 {
     return earlier_launch(1).grid[0];
@@ -80,7 +80,7 @@ static void a_run_leaves_out_the_pre_pass_of_a_prepared_operand(void **state)
     tgl_device_close(dev);
 }
 
-/* A stream's memory has no room for words that its runs do not make. */
+/* A stream's memory has no room for the words of prepared operands. */
 static void runs_reserve_no_memory_for_prepared_operands(void **state)
 {
     (void)state;
@@ -147,7 +147,7 @@ static void a_captured_preparation_is_a_part_of_the_graph(void **state)
     tgl_device_close(dev);
 }
 
-/* No memory for the words, or none for the workspace, and launches that fail: nothing is kept. */
+/* If there is no memory for the words or the workspace, or a launch fails, no memory is kept. */
 static void failures(void **state)
 {
     (void)state;

@@ -12,8 +12,8 @@ enum { SIDE_MAX = 2048, COUNT_MAX = 200 };
 
 static float ones[SIDE_MAX * SIDE_MAX], results[COUNT_MAX][64];
 
-/* A list of products of matrices of ones. The results of product i, which is (i % 7 + 1) x 8, lie
- * in results[i]. */
+/* Fills a list of products of matrices of ones. Product i is (i % 7 + 1) x 8, and its result is in
+ * results[i]. */
 static void fill_list(tgl_problem *p, tgl_operands *o, int count, int k)
 {
     for (int i = 0; i < SIDE_MAX * SIDE_MAX; i++)
@@ -64,7 +64,8 @@ static void small_products_share_launches(void **state)
     tgl_device_close(dev);
 }
 
-/* Products of other classes, and those that would fill the GPU, have launches of their own. */
+/* Products that cannot share a bundle with others, and those that would fill the GPU, have launches
+ * of their own. */
 static void some_products_run_alone(void **state)
 {
     (void)state;
@@ -77,7 +78,7 @@ static void some_products_run_alone(void **state)
     p[4].trans_b = TGL_TRANS;
     assert_int_equal(launches_of(dev, p, o, COUNT), 3);
     assert_true(has_results(p, COUNT));
-    o[5].A = ones + 1; /* it has a class with product 3 */
+    o[5].A = ones + 1; /* it shares a bundle with product 3 */
     assert_int_equal(launches_of(dev, p, o, COUNT), 3);
     assert_true(has_results(p, COUNT));
 
@@ -102,7 +103,7 @@ static void some_products_run_alone(void **state)
     tgl_device_close(dev);
 }
 
-/* No kernel takes bundles of bf16 on this chip. */
+/* No kernel for this chip computes bundles of bf16. */
 static void chips_without_a_kernel(void **state)
 {
     (void)state;
@@ -117,7 +118,7 @@ static void chips_without_a_kernel(void **state)
     tgl_device_close(dev);
 }
 
-/* D of another type than C, and a workspace of the caller. */
+/* Products of a list may have a D of another type than C, and a workspace of the caller. */
 static void features_of_single_products(void **state)
 {
     (void)state;
@@ -157,7 +158,7 @@ static void kernels_serve_many_lists(void **state)
     tgl_device_close(dev);
 }
 
-/* The cached plan of a batch with the typical sizes of a bundle is not taken for the bundle. */
+/* A bundle does not take the cached plan of a batch that has the bundle's typical sizes. */
 static void a_batch_has_another_plan(void **state)
 {
     (void)state;

@@ -9,9 +9,9 @@
 
 enum { SIDE = 200, DEPTH = 1024, BATCH_MAX = 3, STREAMS = 3, NON_BLOCKING = 1 };
 
-/* A kernel, and the number of products of a batch; each has its own sums in the workspace. 4 splits
- * are reduced in a cluster (if there are clusters), 11 in the workspace, 16 in both. NULL: the
- * planner's choice. */
+/* A kernel (NULL: the planner's choice), and the number of products of a batch. Each product has
+ * its own sums in the workspace. 4 splits are reduced in a cluster (if there are clusters), 11 in
+ * the workspace, 16 in both. */
 typedef struct sharing {
     const char *kernel;
     int batch;
@@ -142,7 +142,7 @@ static void destroy_stream(void *stream)
     assert_int_equal(destroy(stream), 0);
 }
 
-/* During a capture, the caller must wait in the relaxed mode, too. */
+/* During a capture a call that waits needs the relaxed mode, also if the caller makes it. */
 static void destroy_stream_relaxed(void *stream)
 {
     DRIVER(exchange, "cuThreadExchangeStreamCaptureMode", int *);
@@ -192,7 +192,7 @@ static void launch_executable(void *executable, void *stream)
     assert_int_equal(launch(executable, stream), 0);
 }
 
-/* An executable of such a graph. */
+/* An executable of the graph that capture_graph() makes. */
 static void *capture(const adder *x, void *C, void *stream)
 {
     void *graph = capture_graph(x, C, stream), *executable = make_executable(graph);
@@ -414,7 +414,7 @@ static void a_plan_is_shared_by_streams_and_a_graph(void **state)
     }
 }
 
-/* Alternating plans grow the arena of each stream while runs are under way. */
+/* Plans alternate, so that the arena of each stream grows while runs are under way. */
 static void arenas_grow_under_load(void **state)
 {
     enum { RUNS = 30 };
@@ -470,7 +470,7 @@ typedef struct default_product {
     void *A, *B, *C;
 } default_product;
 
-/* Ends while its default stream has work. */
+/* The thread ends while its own default stream still has work. */
 static void *multiply_and_end(void *data)
 {
     static void *const per_thread = (void *)2; /* CU_STREAM_PER_THREAD */
@@ -480,8 +480,8 @@ static void *multiply_and_end(void *data)
     return NULL;
 }
 
-/* docs/notes/2026-11-26-per-thread-stream.md: such threads did not end, nor did the work that came
- * after them. They all write the same elements. */
+/* Such threads once did not end, and neither did the work that came after them
+ * (docs/notes/2026-11-26-per-thread-stream.md). All threads write the same elements. */
 static void threads_end_while_their_default_stream_has_work(void **state)
 {
     enum { N = 2048, ROUNDS = 50, THREADS = 20 };

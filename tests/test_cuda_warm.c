@@ -115,7 +115,7 @@ static void types_are_asked_for(void **state)
     assert_string_equal(s.first, "skinny_8 NN bf16 sm_90a");
     assert_string_equal(s.last, "skinny_8 TN bf16 sm_90a");
     s = (seen){0};
-    options.type = TGL_I8; /* which it does not multiply */
+    options.type = TGL_I8; /* a type that the kernel does not multiply */
     assert_status(tgl_warm(&options), TGL_OK);
     assert_int_equal(s.reports, 0);
     options.type = (tgl_type)99;
@@ -132,7 +132,8 @@ static void kernels_skip_chips_they_are_not_made_for(void **state)
     assert_string_equal(s.first, "ladder/async_copy sm_80");
 }
 
-/* The others multiply f16 and TF32. */
+/* Whether a rung of the ladder multiplies FP32, as those of chapter 1. The other chapters multiply
+ * f16 and TF32. */
 static bool is_of_first_chapter(const char *rung)
 {
     return strncmp(rung, "ladder/f16_", 11) != 0 && strncmp(rung, "ladder/words_", 13) != 0;
@@ -202,7 +203,7 @@ static void requests_that_make_no_sense(void **state)
     assert_status(tgl_warm(&strange), TGL_BAD_ARGUMENT);
 }
 
-/* Makes the folder of the entries one of this user that accepts no files. */
+/* Makes a folder for the entries that belongs to this user, but in which no file can be written. */
 static void make_full_cache(void)
 {
     char link[256];

@@ -73,7 +73,7 @@ static void streams_have_arenas_of_their_own(void **state)
     tgl_device_close(dev);
 }
 
-/* Outside of captures nothing is allocated in stream order. */
+/* Outside of captures, runs allocate no stream-ordered memory. */
 static void runs_have_no_stream_ordered_memory(void **state)
 {
     (void)state;
@@ -119,8 +119,8 @@ static void arenas_grow(void **state)
     }
 }
 
-/* The bytes of the arenas of streams, and the shared arena. A new stream may have the handle of a
- * destroyed one, but it has another arena. */
+/* The bytes of the arenas of streams and of the shared arena have a limit. A new stream may have
+ * the handle of a destroyed one, but it has another arena. */
 static void arenas_are_bounded(void **state)
 {
     (void)state;
@@ -146,7 +146,8 @@ static void arenas_are_bounded(void **state)
     tgl_device_close(dev);
 }
 
-/* On a small device. No stream that is in use is evicted: each runs without a wait of the host. */
+/* On a small device the limit is lower. No arena of a stream in use is evicted, so that the host
+ * does not wait for any run. */
 static void arenas_are_bounded_by_the_device(void **state)
 {
     (void)state;
@@ -168,8 +169,8 @@ static void arenas_are_bounded_by_the_device(void **state)
     tgl_device_close(dev);
 }
 
-/* What the largest product needs is kept once, and its runs on different streams wait for each
- * other on the GPU. Small products stay in the arenas of their streams. */
+/* The workspace of the largest product is kept once, in the shared arena, and runs on different
+ * streams wait for each other on the GPU. Small products use the arenas of their streams. */
 static void large_products_share_memory(void **state)
 {
     (void)state;
@@ -238,7 +239,7 @@ static void too_much_for_an_arena(void **state)
 static void arenas_that_cannot_be_evicted_stay(void **state)
 {
     (void)state;
-    setenv("FAKE_CUDA_MEMORY", "10000000", 1); /* room for one */
+    setenv("FAKE_CUDA_MEMORY", "10000000", 1); /* room for one arena */
     tgl_device *dev = open_device("cuda");
     tgl_plan *plan = split_plan(dev, K, 1);
     assert_runs(plan, NULL);
@@ -250,7 +251,8 @@ static void arenas_that_cannot_be_evicted_stay(void **state)
     tgl_device_close(dev);
 }
 
-/* Other streams' arenas are evicted first; then the product is computed without workspace. */
+/* If memory is exhausted, other streams' arenas are evicted. If that does not suffice, the product
+ * is computed without workspace. */
 static void out_of_memory(void **state)
 {
     (void)state;
@@ -480,7 +482,7 @@ static void copies_are_not_captured(void **state)
     tgl_device_close(dev);
 }
 
-/* All of this in the capturing thread, the strictest case. */
+/* Uses everything in the capturing thread, for which CUDA's rules are the strictest. */
 static void use_everything(tgl_device *dev, tgl_plan *plan)
 {
     enum { STREAMS = 8 };
@@ -488,9 +490,9 @@ static void use_everything(tgl_device *dev, tgl_plan *plan)
     float word = 1;
     void *memory, *stream = create_stream();
     tgl_timer *timer;
-    for (int i = 0; i < STREAMS; i++) /* more than there is room for */
+    for (int i = 0; i < STREAMS; i++) /* more arenas than there is room for */
         assert_runs(plan, i == 0 ? stream : create_stream());
-    tgl_plan *large = plan_with(dev, 3 << 20); /* grows */
+    tgl_plan *large = plan_with(dev, 3 << 20); /* the arena grows */
     assert_status(run_empty(large, stream), TGL_OK);
     tgl_plan_destroy(large);
     assert_status(tgl_alloc(dev, 1000, &memory), TGL_OK);
@@ -589,7 +591,7 @@ static void drivers_without_memory_in_graphs(void **state)
     tgl_device_close(dev);
 }
 
-/* One arena for all streams, whose runs wait for each other by an event. */
+/* All streams have one arena, and their runs wait for each other by an event. */
 static void drivers_without_stream_ordered_memory(void **state)
 {
     (void)state;

@@ -22,7 +22,7 @@ static int forget_mode(void **state)
     return unsetenv("TEGULA_COMPUTE");
 }
 
-/* The first letters of the kernel that a chip has for a large product. */
+/* Fails unless the chip's kernel for a large product has a name that begins with `family`. */
 static void assert_kernel(const char *chip, tgl_type type, tgl_compute compute, const char *family)
 {
     char text[32768], line[64];
@@ -46,7 +46,7 @@ static void on_chips(void **state)
     assert_kernel("h200", TGL_F16, TGL_COMPUTE_DEFAULT, "wgmma");
 }
 
-/* A mode that the problem asks for, and other types, are what they were. */
+/* The variable changes neither a mode that the problem asks for, nor other types than F32. */
 static void by_environment(void **state)
 {
     (void)state;

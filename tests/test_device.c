@@ -106,8 +106,7 @@ static void nonsense_in_the_environment_is_told(void **state)
     free(kept);
 }
 
-/* Every tier that the processor supports must open. Other tiers are tested by runs that CTest
- * skips. */
+/* A device opens with every tier that the processor supports. CTest skips the runs for others. */
 static void every_tier_of_this_processor_opens(void **state)
 {
     (void)state;
@@ -259,7 +258,7 @@ static void sentences_are_kept_for_each_thread(void **state)
     free(other);
 }
 
-/* Calls that succeed leave it as it is. */
+/* Calls that succeed leave the error message as it is. */
 static void success_leaves_the_sentence(void **state)
 {
     tgl_device *dev = *state, *opened;
@@ -334,7 +333,7 @@ static void kernels_have_names(void **state)
     assert_null(tgl_kernel_name(NULL, 0));
 }
 
-/* Numbers are those of the properties, which are for people. */
+/* tgl_device_number() gives the numbers of the properties, whose text is for people. */
 static void numbers_are_known(void **state)
 {
     tgl_device *dev = *state;
@@ -389,13 +388,13 @@ static void ceilings_are_measured(void **state)
     }
 }
 
-/* The copy takes hundreds of megabytes: here there are none to be had. */
+/* The copy for this measurement takes hundreds of megabytes, which a limit denies here. */
 static void a_ceiling_that_is_not_measured_is_not_told(void **state)
 {
     struct rlimit before, now;
     double value = -1;
     long pages = 0;
-    FILE *sizes = fopen("/proc/self/statm", "r"); /* a sanitizer has terabytes of its own */
+    FILE *sizes = fopen("/proc/self/statm", "r"); /* a sanitizer reserves terabytes */
     if (sizes == NULL || fscanf(sizes, "%ld", &pages) != 1) skip();
     fclose(sizes);
     assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
@@ -486,7 +485,7 @@ static void timers_tell_the_time(void **state)
     assert_status(tgl_timer_create(dev, &timer), TGL_OK);
     double before = -1;
     forget_error();
-    assert_status(tgl_timer_stop(timer, NULL, &before), TGL_BAD_ARGUMENT); /* without a start */
+    assert_status(tgl_timer_stop(timer, NULL, &before), TGL_BAD_ARGUMENT); /* it was not started */
     assert_new_sentence();
     assert_true(before == -1);
     for (int i = 0; i < 2; i++) {

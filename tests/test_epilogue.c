@@ -44,7 +44,8 @@ static void random_products(void **state)
     }
 }
 
-/* K divided among threads, whose sums are added before the epilogue; one row; one column. */
+/* Products whose K threads divide, so that sums are added before the epilogue; of one row; of one
+ * column. */
 static void products_of_every_path(void **state)
 {
     static const int64_t shapes[][3] = {{20, 30, 9000}, {1, 300, 70},    {300, 1, 70},
@@ -210,7 +211,7 @@ static void other_types_are_unsupported(void **state)
         assert_status(tgl_chip_explain("h200", &large, &named, NULL, 0, &length), TGL_UNSUPPORTED);
         assert_sentence("simt_64x64x16 cannot serve f32, m=500 n=600 k=700: its bias and residual "
                         "are f32 only");
-        *(i == 0 ? &e.type_bias : &e.type_residual) = TGL_F32; /* the default, given explicitly */
+        *(i == 0 ? &e.type_bias : &e.type_residual) = TGL_F32; /* the default, as an argument */
         assert_status(tgl_plan_create(*state, &problem, &options, &plan), TGL_OK);
         tgl_plan_destroy(plan);
     }
@@ -342,7 +343,7 @@ static void the_call_must_suit_the_batching(void **state)
                   TGL_BAD_ARGUMENT);
 }
 
-/* The host checks the guaranteed alignment. */
+/* The host checks the alignment that the problem guarantees for the pointers. */
 static void a_broken_promise_is_told(void **state)
 {
     float *memory = aligned_alloc(16, 64), c = 0;

@@ -41,7 +41,7 @@ static void every_candidate_is_listed(void **state)
     }
 }
 
-/* A kernel of the ladder is explained, too, although it is chosen only by name. */
+/* A kernel of the ladder is explained, although the planner never chooses it. */
 static void a_rung_is_explained(void **state)
 {
     (void)state;

@@ -10,7 +10,7 @@
 #define E4M3 TGL_F8_E4M3
 #define E5M2 TGL_F8_E5M2
 
-/* Sizes of a vector, of a few rows, of several blocks, and of threads that share k. */
+/* m, n, k: with one row, one column, few rows, several blocks, threads that share k, and no k. */
 static const int64_t sizes[][3] = {{70, 68, 145}, {1, 90, 300},  {65, 1, 40}, {260, 20, 530},
                                    {3, 5, 7},     {8, 16, 5000}, {4, 4, 0}};
 
@@ -97,7 +97,7 @@ static void unsupported(void **state)
     }
 }
 
-/* A scale that is missing, misaligned, or not asked for. */
+/* A pointer to a scale that is missing, misaligned, or given although the problem has no scale. */
 static void operands(void **state)
 {
     static float factors[8], C[64];
@@ -126,14 +126,14 @@ static void operands(void **state)
     tgl_plan_destroy(plan);
 }
 
-/* What takes amax_d, and what does not. */
+/* Which problems may have amax_d. */
 static void amax(void **state)
 {
     static const struct {
         tgl_type type, result;
         tgl_scaling scaling;
         int amax;
-        const char *sentence; /* NULL: it is taken */
+        const char *sentence; /* NULL: it may */
     } rows[] = {
         {E4M3, TGL_BF16, TGL_SCALING_NONE, 1, NULL},
         {TGL_I8, TGL_F32, TGL_SCALING_TENSOR, 1, NULL},
@@ -156,7 +156,8 @@ static void amax(void **state)
     }
 }
 
-/* amax_d that is missing, misaligned, or not asked for. */
+/* A pointer amax_d that is missing, misaligned, or given although the problem does not ask for it.
+ */
 static void amax_operand(void **state)
 {
     static float C[64], found[2];
@@ -182,7 +183,7 @@ static void amax_operand(void **state)
     }
 }
 
-/* A run that fails leaves amax_d. */
+/* A run that fails does not change amax_d. */
 static void amax_of_a_failed_run(void **state)
 {
     static unsigned char A[64], B[64];

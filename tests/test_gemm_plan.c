@@ -45,7 +45,7 @@ static bool looks_at_addresses(const tgl_launch_list *list)
     return false;
 }
 
-/* One kernel is enough for arrays of pointers. */
+/* For arrays of pointers one kernel is enough, for the alignment that the problem guarantees. */
 static void pointers_are_copied_as_promised(void **state)
 {
     (void)state;
@@ -196,10 +196,10 @@ static void slices_share_a_block(void **state)
     const tgl_shape s = shape_of(512, 512, 1000);
     made m = make(&chip, &s, "simt_64x64x8_s4:splits=3,strips=0");
     assert_int_equal(macro_of(m.kernel, "SLICES"), 4);
-    assert_int_equal(macro_of(m.kernel, "BK"), 8); /* and so steps of 32 */
+    assert_int_equal(macro_of(m.kernel, "BK"), 8); /* for each slice: steps of 32 */
     assert_int_equal(m.launch->threads,
                      4 * 64 * 64 / (macro_of(m.kernel, "TM") * macro_of(m.kernel, "TN")));
-    assert_int_equal(m.args.k_chunk, 352); /* 1000 / 3, in steps */
+    assert_int_equal(m.args.k_chunk, 352); /* 1000 / 3, rounded up to steps */
     assert_int_equal(m.launch->dynamic_shared, 4 * 64 * 64 * (int)sizeof(float));
     tgl_list_free(&m.list);
 }
@@ -255,7 +255,7 @@ static void operands_are_macros(void **state)
     }
 }
 
-/* A kernel that read A or B without a product would fault. k = 0 never has a product. */
+/* Without a product (k or alpha of 0), A and B must not be read: their pointers may be invalid. */
 static void nothing_is_multiplied_without_a_product(void **state)
 {
     (void)state;

@@ -84,7 +84,7 @@ static void problems(void **state)
     }
 }
 
-/* All groups may have the same B, but each has factors of its own. */
+/* All groups may share B, but each has its own factors, whose number may be too large. */
 static void factors_too_large(void **state)
 {
     (void)state;

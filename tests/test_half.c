@@ -27,7 +27,7 @@ static const cpu_conversions *conversions_of_tier(int i)
 static void every_number_is_widened(void **state)
 {
     (void)state;
-    enum { COUNT = (1 << 16) + 45 }; /* the last ones are not elements of whole vectors */
+    enum { COUNT = (1 << 16) + 45 }; /* no multiple of the length of a vector */
     static uint16_t halves[COUNT];
     static float floats[COUNT];
     for (int i = 0; i < COUNT; i++)
@@ -46,7 +46,8 @@ static void every_number_is_widened(void **state)
         }
 }
 
-/* Around the middle between a number and the next one, where rounding decides. */
+/* Fills `floats` with numbers around the middle between a number of 16 bits and the next one, where
+ * rounding decides. */
 static int floats_around(const cpu_conversions *half, int t, uint16_t number, float floats[8])
 {
     const uint16_t pair[2] = {number, (uint16_t)(number + 1)};
@@ -61,7 +62,8 @@ static int floats_around(const cpu_conversions *half, int t, uint16_t number, fl
     return COUNT_OF(around);
 }
 
-/* Rounds `count` numbers several times over: as elements of whole vectors, and behind them. */
+/* Checks how `count` numbers are rounded, as elements of whole vectors and as the rest of an array.
+ */
 static void check_rounding(const cpu_conversions *half, int t, const float floats[8], int count)
 {
     enum { MANY = 45 }; /* vectors of 16, 8 and 4, and a rest */
@@ -103,7 +105,7 @@ static tgl_type one_of(uint64_t *seed, tgl_type x, tgl_type y, tgl_type z)
     return choice[random_int(seed, 0, 2)];
 }
 
-/* Any C and D that go with the type, any epilogue and types of its operands. */
+/* Draws a case of the type: types of C and D, an epilogue, and types of its operands. */
 static gemm_case draw_case(uint64_t *seed, tgl_type type, int64_t largest)
 {
     static const double alphas[] = {0, 1, -0.7};
@@ -142,7 +144,7 @@ static void random_problems_are_right(void **state)
     }
 }
 
-/* Several blocks along each of m, n and k; and for one row and one column. */
+/* Products of several blocks along m, n and k, and with one row or one column. */
 static void large_problems_are_right(void **state)
 {
     static const int64_t sizes[][3] = {{300, 270, 600}, {1, 700, 1100}, {530, 1, 90},
@@ -183,7 +185,7 @@ static void vectors_are_right(void **state)
         }
 }
 
-/* Two products of one block each. */
+/* A batch of two products with a long k, each of one block. */
 static gemm_case batch_of_deep(tgl_type type)
 {
     enum { M = 30, N = 60, K = 5000 };
@@ -199,7 +201,7 @@ static gemm_case batch_of_deep(tgl_type type)
     return c;
 }
 
-/* The team may be smaller than the plan's number of threads: the same bits. */
+/* A team that is smaller than the plan's number of threads computes the same bits. */
 static void a_smaller_team_adds_the_same_parts(void **state)
 {
     (void)state;
@@ -229,7 +231,7 @@ static void a_smaller_team_adds_the_same_parts(void **state)
     tgl_device_close(dev);
 }
 
-/* More threads than blocks of D: they sum parts of k, which are then added. */
+/* If there are more threads than blocks of D, each sums a part of k, and the sums are added. */
 static void parts_of_k_are_added(void **state)
 {
     (void)state;
@@ -276,7 +278,7 @@ static void results_do_not_depend_on_the_run(void **state)
     }
 }
 
-/* The sum is rounded once: 1 + 2^-11 + 2^-11 is more than 1 in f16, unless each step is rounded. */
+/* The sum is rounded to f16 once: 1 + 2^-11 + 2^-11 would be 1 if each step were rounded. */
 static void sums_are_rounded_once(void **state)
 {
     enum { K = 3 };

@@ -46,8 +46,8 @@ static const bool can_fork_while_allocating = true;
 
 /* ---- Products -------------------------------------------------------------------------------- */
 
-/* The result of a product that several threads share is right. Makes no assertion: it is called in
- * children and in threads. */
+/* Whether a product that several threads share is right. Makes no assertion, because it is called
+ * in children and in threads. */
 static bool multiplies(tgl_device *dev)
 {
     float *A = malloc(2 * N * N * sizeof *A), *C = A + N * N;
@@ -111,7 +111,7 @@ static void check_in_child(child_fn *fn, void *argument)
     await_child(start_child(fn, argument));
 }
 
-/* The same of a child that must print nothing. */
+/* Like check_in_child(), for a child that must print nothing. */
 static void check_in_silent_child(child_fn *fn, void *argument)
 {
     int ends[2];
@@ -277,8 +277,8 @@ static void forks_while_the_loader_is_used(void **state)
     tgl_device_close(dev);
 }
 
-/* As Python's multiprocessing does with its start method "fork": several children at a time, and
- * the parent computes too. */
+/* Several children compute at a time, and so does the parent, as with Python's multiprocessing and
+ * its start method "fork". */
 static void workers_of_a_process_pool_multiply(void **state)
 {
     (void)state;
@@ -301,8 +301,8 @@ static bool multiplies_as_number_one(void *dev)
     return getpid() == 1 && uses_inherited(dev);
 }
 
-/* Is number 1 of a namespace of process IDs, as the first process of a container, and starts a
- * child that is number 1 of another one, as a sandbox does. */
+/* This process has the ID 1 in a namespace of process IDs, as the first process of a container. It
+ * starts a child that has the ID 1 in another namespace, as a sandbox does. */
 static bool starts_number_one(void *unused)
 {
     (void)unused;
@@ -360,7 +360,7 @@ static bool load(loaded_library *lib)
     return lib->open("cpu", &options, &lib->dev) == TGL_OK;
 }
 
-/* argument: NULL, or the device is left open. */
+/* argument: NULL: the device is closed first; else it is left open. */
 static bool loads_and_unloads(void *argument)
 {
     enum { TIMES = 100, SIZE = 300 };
@@ -376,7 +376,7 @@ static bool loads_and_unloads(void *argument)
         is_right = is_right && C[SIZE * SIZE - 1] == SIZE;
         if (argument == NULL) lib.close(lib.dev);
         is_right = dlclose(lib.handle) == 0 && is_right;
-        if (i % 10 == 0) usleep(1000); /* waiting threads run the library's code */
+        if (i % 10 == 0) usleep(1000); /* long enough for workers to wait in the library's code */
     }
     free(A);
     return is_right;

@@ -58,7 +58,8 @@ static void random_problems_are_right(void **state)
     }
 }
 
-/* Several blocks along each of m, n and k; one row and one column; sums that wrap without a factor.
+/* Products of several blocks along m, n and k, with one row or column; sums that wrap without
+ * factors.
  */
 static void large_problems_are_right(void **state)
 {
@@ -93,7 +94,7 @@ static void vectors_are_right(void **state)
         }
 }
 
-/* More threads than blocks of D: they sum parts of k, which are then added. */
+/* If there are more threads than blocks of D, each sums a part of k, and the sums are added. */
 static void parts_of_k_are_added(void **state)
 {
     (void)state;
@@ -170,7 +171,7 @@ static void what_is_not_needed_is_not_read(void **state)
         assert_int_equal(C[i], 0);
 }
 
-/* The other ways to compute a product. */
+/* tgl_gemm_host() and prepared operands compute products of i8, too. */
 static void host_products_and_prepared_operands(void **state)
 {
     enum { M = 9, N = 35, K = 70 };

@@ -24,7 +24,7 @@ typedef struct spread_problem {
     int64_t lda, ldb, ldc; /* 0: no padding */
 } spread_problem;
 
-/* op(A), op(B) and C have few elements, with one dimension widely spaced. */
+/* op(A), op(B) and C have few elements, and the rows or columns of one of them are far apart. */
 static const spread_problem spread[] = {
 #define FAR (((int64_t)1 << 31) + 11)
     {3, 5, 1, TGL_NO_TRANS, TGL_NO_TRANS, TGL_ROW_MAJOR, FAR, 0, 0},
@@ -40,7 +40,7 @@ static const spread_problem spread[] = {
     {3, 3, 3, TGL_NO_TRANS, TGL_NO_TRANS, TGL_ROW_MAJOR, FAR, FAR, FAR},
 };
 
-/* A value of element (i, j) that differs from adjacent ones, and whose sums are exact. */
+/* The value of element (i, j): it differs from its neighbours, and sums are exact. */
 static float value(int64_t i, int64_t j)
 {
     return (float)(1 + i % 7 * 10 + j % 5);
@@ -131,8 +131,8 @@ static void batches_may_be_2_to_the_31_elements_apart(void **state)
     }
 }
 
-/* One line of more than 2^31 elements, of which nothing is read because alpha is 0, or with no
- * rows: the sizes alone must not overflow. */
+/* Matrices with a row of more than 2^31 elements, of which nothing is read because alpha is 0 or m
+ * is 0: the sizes alone must not overflow. */
 static void sizes_themselves_may_pass_2_to_the_31(void **state)
 {
     tgl_problem p = problem_of(TGL_F32, 1, 1, (int64_t)1 << 33);
@@ -147,8 +147,8 @@ static void sizes_themselves_may_pass_2_to_the_31(void **state)
     assert_status(tgl_gemm(*state, &p, 1, NULL, NULL, 2, NULL, NULL), TGL_OK);
 }
 
-/* A thread's copies then have 64-bit offsets. Tiles of 32 x 32 x 16: the lines of a K-major operand
- * are the tile's rows, those of an MN-major one its depth. */
+/* A thread's copies then need 64-bit offsets. Tiles of 32 x 32 x 16 have 32 rows in memory if the
+ * operand is K-major, and 16 if it is MN-major. */
 static void tiles_may_span_2_to_the_32_bytes(void **state)
 {
 #define WIDE ((int64_t)40000000)

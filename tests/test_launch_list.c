@@ -25,7 +25,7 @@ static void macros_may_have_any_length(void **state)
     const tgl_kernel *with = tgl_list_kernel(&builder, &kernel);
     const tgl_kernel *without = tgl_list_kernel(&builder, &kernel);
     assert_string_equal(with->macros, expected);
-    assert_string_equal(without->macros, ""); /* those of a kernel are used up */
+    assert_string_equal(without->macros, ""); /* the macros before belong to the first kernel */
     assert_status(tgl_list_end(&builder), TGL_OK);
     assert_int_equal(list.kernel_count, 2);
     tgl_list_free(&list);
@@ -69,7 +69,7 @@ static void a_kernel_is_listed_once(void **state)
     tgl_list_free(&list); /* freeing twice is allowed */
 }
 
-/* Counters, then scratch, each reservation aligned. */
+/* The workspace has the counters and then the scratch. Each reservation is aligned. */
 static void workspace_is_aligned(void **state)
 {
     (void)state;
@@ -214,7 +214,7 @@ static void a_flag_that_is_not_there(tgl_launch *launch, tgl_list_builder *build
     launch->flag = 0;
 }
 
-/* The flag is set by the step that tests it, or by a later one. */
+/* An error: the flag is set by the step that tests it, or by a later one. */
 static void a_flag_set_too_late(tgl_launch *launch, tgl_list_builder *builder)
 {
     const tgl_flag flag = {.offset = 0, .mask = 1, .set_by = 0, .cleared_by = 0};

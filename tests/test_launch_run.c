@@ -80,7 +80,7 @@ static unsigned chosen(const tgl_launch_list *list, const tgl_run *run)
     return launch != NULL ? launch->grid[0] : 0;
 }
 
-/* For a partition, the address of its first element must be aligned. */
+/* The launch of a part of D needs an aligned address of the part's first element. */
 static void an_alignment_is_that_of_the_part(void **state)
 {
     (void)state;
@@ -259,7 +259,8 @@ static void patches_are_filled_in(void **state)
     tgl_list_free(&list);
 }
 
-/* Blocks lie at the end of the scratch, unless the run brings them along. */
+/* The memory of a prepared operand is a block at the end of the scratch, unless the run has the
+ * block of a prepared operand. */
 static void kept_blocks(void **state)
 {
     (void)state;
@@ -333,7 +334,7 @@ static void what_is_not_used_is_null_or_zero(void **state)
     tgl_list_free(&list);
 }
 
-/* The list, which runs share, is not written to. */
+/* If the encoder fails, so does the run, and the list, which runs share, is not changed. */
 static void an_encoder_s_failure_is_told(void **state)
 {
     (void)state;

@@ -50,7 +50,7 @@ static void leave(int signal)
     siglongjmp(before_product, 1);
 }
 
-/* The product is left when it is about to wake a worker. */
+/* Whether the product is to be left when it is about to wake a worker. */
 static atomic_bool leaves_before_wake;
 
 /* Takes the place of the C library's function. The pool of threads passes six arguments. */
@@ -118,7 +118,7 @@ static void check_product(tgl_device *dev)
         assert_true(later[i] == (float)(N * (i / N % 3) * (i % N % 5)));
 }
 
-/* Nothing writes to C after tgl_device_sync(). */
+/* Fails if something writes to C after tgl_device_sync(). */
 static void check_silence(tgl_device *dev)
 {
     assert_status(tgl_device_sync(dev), TGL_OK);
@@ -133,7 +133,7 @@ static void count_member(void *context, int thread, int team)
     if (thread == 0) *(int *)context = team;
 }
 
-/* No worker is lost. */
+/* Fails if a worker of the device is lost. */
 static void check_team(tgl_device *dev)
 {
     cpu_device *cpu = dev->state;
@@ -144,7 +144,7 @@ static void check_team(tgl_device *dev)
     assert_int_equal(team, TEAM);
 }
 
-/* A worker has its task, but sleeps. It is woken by the next call: a product, or one that waits for
+/* The worker has a task, but sleeps. The next call wakes it: a product, or a call that waits for
  * the worker. */
 static void left_before_a_worker_is_woken(void **state)
 {
@@ -165,7 +165,7 @@ static void left_before_a_worker_is_woken(void **state)
     alarm(0);
 }
 
-/* Returns how many products were left of LEFT. Each is left at another moment. */
+/* Runs LEFT products, each of which is to be left at another moment. Returns how many were left. */
 static int leave_products(tgl_device *dev, int first_microseconds)
 {
     int left = 0;
@@ -227,7 +227,7 @@ static void *multiply_once(void *dev)
 static void measuring_is_left(void **state)
 {
     (void)state;
-    enum { LARGE = 1024 }; /* its measuring outlasts some periods of the timer */
+    enum { LARGE = 1024 }; /* its measuring takes several periods of the timer */
     if (!can_leave) skip();
     const struct sigaction action = {.sa_handler = leave_measuring};
     const struct itimerval every = {{0, 20000}, {0, 20000}}, never = {0};

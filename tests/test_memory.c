@@ -87,8 +87,8 @@ static void random_problems(void **state)
     }
 }
 
-/* Interleaved matrices of a batch: one row (column-major: one column) of each in every ldc, with
- * and without gaps. */
+/* The matrices C of a batch are interleaved: each has one row (column-major: one column) in every
+ * ldc elements, with and without gaps. */
 static void check_side_by_side(tgl_device *dev, const char *kernel, uint64_t *seed, int number)
 {
     tgl_problem p = problem_of(types[number % COUNT_OF(types)], random_int(seed, 1, 40),

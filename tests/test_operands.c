@@ -150,7 +150,7 @@ static void plans_that_need_operands(void **state)
     }
 }
 
-/* Scales are part of the interface, but no kernel supports them yet. */
+/* Products of i8 with results of i32 have no scales. */
 static void scaled_products_are_unsupported(void **state)
 {
     for (int i = 0; i < 3; i++) {
@@ -198,7 +198,8 @@ static void random_products(void **state)
     }
 }
 
-/* Threads that divide K add their sums before D is written; C is read once; one row; one column. */
+/* Products whose K threads divide, which add their sums before D is written, with one row, and with
+ * one column. C is read once. */
 static void products_of_every_path(void **state)
 {
     static const int64_t shapes[][3] = {{20, 30, 9000},  {1, 300, 700}, {300, 1, 700}, {1, 1, 9},

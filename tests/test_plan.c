@@ -51,7 +51,7 @@ static void bad_arguments_are_refused(void **state)
     assert_string_equal(text, "");
 }
 
-/* -1 means none; smaller values are errors. */
+/* A limit of -1 means no workspace. Smaller values are errors. */
 static void bad_workspace_limits_are_refused(void **state)
 {
     static const int64_t limits[] = {-2, INT64_MIN, -1, 0, 1, INT64_MAX};
@@ -173,7 +173,7 @@ static void types_without_kernels_are_refused(void **state)
     }
 }
 
-/* ACCURATE, TF32 and FAST are permissions, so IEEE arithmetic is valid for them. */
+/* ACCURATE, TF32 and FAST are permissions. A device may compute in IEEE arithmetic for each. */
 static void every_compute_mode_is_served(void **state)
 {
     static const tgl_type types[] = {TGL_F32, TGL_F64};
@@ -359,7 +359,7 @@ static void a_hundred_shapes_stay(void **state)
     tgl_plan_cache_destroy(cache);
 }
 
-/* More shapes than the cache holds: old ones are evicted, one in constant use stays. */
+/* With more shapes than the cache holds, old ones are evicted, and one in constant use stays. */
 static void shapes_unused_for_long_give_way(void **state)
 {
     tgl_plan_cache *cache;

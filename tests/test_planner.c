@@ -4,7 +4,7 @@
  */
 #include "plan_shape.h"
 
-/* Elements of D that a block computes. */
+/* The number of elements of D that a block computes. */
 static int64_t tile(const tgl_candidate *c)
 {
     int rows, columns;
@@ -18,7 +18,7 @@ static void assert_kernel(const tgl_candidate *c, const char *name)
     assert_string_equal(tgl_choice_name(&c->choice), name);
 }
 
-/* The first launch of the planner's choice for a chip. */
+/* Makes the first launch of the planner's choice for a chip. */
 static made made_by(const char *chip, const tgl_shape *shape)
 {
     const tgl_candidate c = choose(chip, shape);
@@ -57,7 +57,7 @@ static void deep_products_split_k(void **state)
     tgl_list_free(&m.list);
     c = choose_size("h200", 128, 128, 16384);
     assert_true(c.splits >= 16);
-    c = choose_size("h200", 4096, 4096, 16); /* nothing to split */
+    c = choose_size("h200", 4096, 4096, 16); /* k is too short to be split */
     assert_int_equal(c.splits, 1);
 }
 
@@ -73,7 +73,7 @@ static bool is_streamed(const tgl_candidate *c, int64_t rows, int64_t columns)
     return rows >= 8 && rows <= 16 && tile_rows == 16;
 }
 
-/* Whether A is the large operand, which is read once. */
+/* Whether the kernel streams A, the large operand, which it reads once. */
 static bool has_big_a(const tgl_candidate *c, int64_t m, int64_t n, int64_t k)
 {
     const tgl_shape s = shape_of(m, n, k);
@@ -101,7 +101,7 @@ static void few_rows_or_columns_are_streamed(void **state)
     assert_true(lines_of(&one.choice) > 0); /* even if one column does not fit */
 }
 
-/* Blocks have equal amounts of work and few partial sums. */
+/* All SMs have work: blocks have equal amounts of it, and few partial sums. */
 static void all_sms_stream(void **state)
 {
     (void)state;
@@ -128,7 +128,8 @@ static made gemv_of(int64_t length, int64_t k, bool k_major)
     return made_by("h200", &s);
 }
 
-/* Rows or columns of the matrix that a block computes, as its macros say; its grid must agree. */
+/* The number of rows or columns of the matrix that a block reads, by the kernel's macros. Fails
+ * unless the grid agrees. */
 static int64_t lines_per_block(const made *m, int64_t length)
 {
     const long lanes_k = macro_of(m->kernel, "LANES_K"), lines = macro_of(m->kernel, "LINES");
@@ -168,8 +169,8 @@ static void one_row_has_short_blocks(void **state)
     tgl_list_free(&shallow.list);
 }
 
-/* A vector of 16 bits, or several, times many long lines: two warps share K. Not so where a step
- * covers K anyway, and where lines are few. */
+/* For one or several vectors of 16 bits times a matrix of many long rows, two warps share K. They
+ * do not if one step covers K, or if rows are few. */
 static void rows_of_16_bits_have_small_blocks(void **state)
 {
     (void)state;
@@ -207,8 +208,8 @@ static void one_row_may_need_another_kernel(void **state)
     assert_kernel(&c, "gemv");
 }
 
-/* A column of B beside the tiles is a strided vector. A thread multiplies each of its elements with
- * several lines of A, one more for each load that it does not issue ahead. */
+/* A strip of one column of B is a strided vector. A thread multiplies each of its elements with
+ * several rows of A, one more for each load that it does not issue ahead. */
 static void a_strided_vector_serves_several_lines(void **state)
 {
     (void)state;
@@ -231,7 +232,7 @@ static void a_strided_vector_serves_several_lines(void **state)
     assert_non_null(strstr(c.rejected, "vectors must"));
 }
 
-/* A few rows or columns also use short blocks, unless the vectors are strided. */
+/* Products with a few rows or columns use short blocks, too, unless the vectors are strided. */
 static void few_rows_have_short_blocks(void **state)
 {
     (void)state;
@@ -298,7 +299,8 @@ static void small_products_of_a_batch_go_together(void **state)
     }
 }
 
-/* Every unit of work belongs to one block, and the workspace holds all partial sums. */
+/* In kernels for few rows every unit of work belongs to one block, and the workspace is large
+ * enough for all partial sums. */
 static void skinny_work_is_shared(void **state)
 {
     (void)state;
@@ -417,7 +419,7 @@ static void the_largest_batch_is_planned(void **state)
         }
 }
 
-/* The kernel counts the tiles of a launch that are split in an int. */
+/* The kernel counts the split tiles of a launch in an int, so their number is limited. */
 static void split_tiles_of_a_batch_are_bounded(void **state)
 {
     (void)state;
@@ -480,8 +482,8 @@ static void odd_warps_are_told_from_even(void **state)
     assert_true(seconds[0] > 0.97 * seconds[1] && seconds[0] < seconds[1]);
 }
 
-/* Unaligned rows of D cost a shallow product more than a microsecond, and even more with slices,
- * which store single floats. */
+/* Unaligned rows of D cost a product with a short k more than a microsecond, and even more with
+ * slices, which store single floats. */
 static void stores_count(void **state)
 {
     (void)state;
@@ -501,7 +503,8 @@ static void stores_count(void **state)
     assert_true(extra[1] > 1e-6 && extra[0] > 1.2 * extra[1]);
 }
 
-/* Single floats: wgmma stores unaligned rows of FP32 results slower, those of 16 bits as fast. */
+/* wgmma stores unaligned rows of FP32 results by single floats, which is slower. Rows of 16-bit
+ * results take the same time at any alignment. */
 static void wgmma_stores_single_floats(void **state)
 {
     (void)state;

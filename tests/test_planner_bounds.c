@@ -34,7 +34,8 @@ static bool is_above(double bound, double seconds)
     return bound * (1 - 1e-9) > seconds;
 }
 
-/* The bounds of the choice, and of it and those that follow, are below the prediction. */
+/* Fails unless the bound of the choice, and the bound of it and all that follow, are below the
+ * prediction. */
 static void check_least(const tgl_search *search, const tgl_choice *choice, double least)
 {
     const tgl_shape *s = search->shape;
@@ -106,7 +107,8 @@ static tgl_shape random_shape(int number, uint64_t *seed)
     return s;
 }
 
-/* The prediction for a choice, with its options fixed, is not below the bounds. */
+/* Fails unless the prediction for a choice with fixed options is at least as large as the bounds.
+ */
 static void check_bounds(const tgl_chip *chip, const tgl_shape *s, const tgl_choice *choice)
 {
     const tgl_family *family = choice->family;
@@ -136,7 +138,7 @@ static void bounds_are_below_predictions(void **state)
         for (int j = 0; tgl_configuration_at(j, &choice); j++)
             for (size_t x = 0; x < COUNT_OF(splits) && !choice.family->is_on_request; x++) {
                 if (splits[x] * DEEP > s.k) continue;
-                choice.option[0] = splits[x]; /* of the families with bounds: splits */
+                choice.option[0] = splits[x]; /* in the families with bounds option 0 is splits */
                 check_bounds(chip, &s, &choice);
                 const bool exchanges = strcmp(choice.family->name, "wgmma") == 0;
                 choice.option[1] = exchanges ? 1 : TGL_UNSET;
@@ -146,7 +148,7 @@ static void bounds_are_below_predictions(void **state)
     }
 }
 
-/* Every second one is an H200, which most families support; the others are all chips in turn. */
+/* Every second chip is an H200, which most families support. The others are all chips in turn. */
 static const tgl_chip *chip_number(int i)
 {
     int count = 1;
@@ -223,7 +225,7 @@ static void bounds_do_not_change_what_is_found(void **state)
     }
 }
 
-/* A strip that was found beside one tile is not taken where another tile leaves less workspace. */
+/* A strip that fits beside one tile is not taken beside a tile that leaves it less workspace. */
 static void strips_fit_the_workspace(void **state)
 {
     (void)state;
@@ -280,8 +282,9 @@ static tgl_shape shape_of_random_problem(uint64_t *seed, int64_t largest)
     return s;
 }
 
-/* A plan needs at most the limit, and what a plan needs is enough for it: the expanded operands of
- * a complex product and the copy of C are counted if the plan has them, and only then. */
+/* A plan needs at most the limit, and it can be made with a limit of what it needs: the expanded
+ * operands of a complex product and the copy of C are counted if the plan has them, and only then.
+ */
 static void limits_of_workspace_hold(void **state)
 {
     (void)state;

@@ -25,8 +25,8 @@ static void set_type(tgl_shape *s, tgl_type type)
     s->type_accumulate = type == TGL_F64 ? TGL_F64 : TGL_F32;
 }
 
-/* Products of up to 2^13 on a side. Types and compute modes in turn; every seventh is a batch, and
- * every third has rows that end at odd elements. */
+/* Product `number`: sizes of up to 2^13. Types and compute modes take turns; every seventh is a
+ * batch, and every third has odd leading dimensions. */
 static tgl_shape random_shape(int number, uint64_t *seed)
 {
     static const tgl_type types[] = {TGL_F32, TGL_BF16, TGL_F32, TGL_F16, TGL_F64};
@@ -77,7 +77,7 @@ static double floor_of(const tgl_chip *chip, const tgl_shape *s)
     return (double)s->batch * fmax(flops / rate, bytes / fmax(chip->l2_rate, chip->memory_rate));
 }
 
-/* Other arithmetic is refused: no kernel of it is for chips of this capability. */
+/* Whether the chip has kernels for the product's type and compute mode. Others are refused. */
 static bool has_arithmetic(const tgl_chip *chip, const tgl_shape *s)
 {
     if (s->compute == TGL_COMPUTE_ACCURATE) return (chip->features & TGL_HAS_WGMMA) != 0;

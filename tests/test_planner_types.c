@@ -14,7 +14,7 @@ static tgl_shape product(tgl_type type, int64_t m, int64_t n, int64_t k, bool tr
     return s;
 }
 
-/* Among the configurations whose names begin so. */
+/* The best candidate of the configurations whose names begin with `prefix`. */
 static tgl_candidate best_named(const char *prefix, const tgl_shape *shape)
 {
     const tgl_chip *chip = chip_of("h200");
@@ -29,7 +29,7 @@ static tgl_candidate best_named(const char *prefix, const tgl_shape *shape)
     return best;
 }
 
-/* The configuration's name is one of those in `names`, each followed by a blank. */
+/* Fails unless the configuration's name is in `names`, where a blank follows each. */
 static void assert_one_of(const tgl_candidate *c, const char *names)
 {
     char text[300], name[80];
@@ -79,8 +79,8 @@ static void last_waves_are_filled(void **state)
     assert_true(c.seconds < 0.9 * tiles.seconds);
 }
 
-/* Few rows are bound by memory: n lies along wgmma's rows, and as many bytes as memory needs are in
- * flight. */
+/* Memory limits products with few rows: n is computed along wgmma's rows, and enough bytes are in
+ * flight to use all of the bandwidth. */
 static void few_rows(void **state)
 {
     (void)state;
@@ -108,7 +108,8 @@ static void few_rows(void **state)
     }
 }
 
-/* TMA is slower where lines of an operand lie in two lines of L2: rows of 4816 and 3600 bytes. */
+/* TMA is slower where the rows of a box straddle two cache lines of L2: rows of 4816 and 3600
+ * bytes. */
 static void straddling_lines_are_slow(void **state)
 {
     (void)state;
@@ -121,7 +122,7 @@ static void straddling_lines_are_slow(void **state)
     assert_true(slow.seconds > 1.3 * fast.seconds);
 }
 
-/* Few columns that are MN-major are transposed where the product is large. */
+/* A B of few columns that is MN-major is transposed by a pre-pass if the product is large. */
 static void slivers_are_transposed(void **state)
 {
     (void)state;
@@ -136,8 +137,8 @@ static void slivers_are_transposed(void **state)
 }
 
 /* An H200 has room for 30 clusters of four blocks at once, and for 66 of two. 3040x416x2648 TT has
- * 120 tiles of 128x96, whose lines straddle two lines of L2: four blocks that share them are
- * faster. */
+ * 120 tiles of 128x96. Their rows straddle two cache lines of L2, so that clusters of four blocks,
+ * which share them, are faster. */
 static void clusters_of_four(void **state)
 {
     (void)state;
@@ -195,7 +196,8 @@ static void left_operands_of_tf32(void **state)
     assert_null(strstr(tgl_candidate_string(&c, text, sizeof text), "left_registers"));
 }
 
-/* Boxes of 16-bit results take the place of a stage of 128x192 tiles, 40 KB. */
+/* The boxes from which TMA stores 16-bit results take the place of a stage of 40 KB, with tiles of
+ * 128x192. */
 static void boxes_and_stages_share_memory(void **state)
 {
     (void)state;

@@ -28,7 +28,7 @@ static matrices make_matrices(void)
         m.a[i] = element(i);
     for (int i = 0; i < BATCH * K * N; i++)
         m.b[i] = element(i + 5);
-    m.b[3] = NAN; /* some tiles are exact */
+    m.b[3] = NAN; /* FFMA computes some tiles */
     return m;
 }
 
@@ -90,7 +90,7 @@ static int64_t blocks_of(const tgl_plan *plan)
 
 /* ---- The same bits --------------------------------------------------------------------------- */
 
-/* With A, B and both prepared, several times. */
+/* Fails unless results have the same bits with A, B or both prepared, several times. */
 static void check_prepared(tgl_device *dev, const tgl_problem *problem, const char *kernel)
 {
     matrices m = make_matrices();
@@ -145,7 +145,7 @@ static void results_of_batches_are_the_same(void **state)
     }
 }
 
-/* Weights that products with other numbers of rows, tiles and epilogues share. */
+/* Products with different numbers of rows, tiles and epilogues share one prepared B. */
 static void many_plans(void **state)
 {
     static const char *const kernels[] = {"accurate_128x64", "accurate_128x128", "accurate_128x96"};
@@ -198,7 +198,8 @@ static void plans_without_use_for_it(void **state)
     check_no_use(*state, &accurate, "accurate_128x64:chunks=2");
 }
 
-/* Prepared by a plan with a use for it, and run by one without; and the other way round. */
+/* An operand that was prepared by a plan with a use for it, and is run by one without; and the
+ * other way round. */
 static void plans_of_both_kinds(void **state)
 {
     matrices m = make_matrices();
@@ -248,7 +249,7 @@ static void wrong_arguments(void **state)
     assert_int_equal(tgl_prepared_size(NULL), 0);
 }
 
-/* A run with this prepared B fails, and changes nothing. */
+/* Fails unless a run with this prepared B is refused and changes nothing. */
 static void assert_refused(const tgl_plan *plan, const matrices *m, const tgl_prepared *b)
 {
     assert_status(run(plan, m, m->c, NULL, b), TGL_BAD_B);
@@ -268,7 +269,7 @@ static void wrong_runs(void **state)
     assert_refused(plan, &other, b);
     assert_sentence("B is not the matrix that was prepared");
 
-    tgl_problem different[5]; /* in one property each */
+    tgl_problem different[5]; /* from `problem`, each in one property */
     for (size_t i = 0; i < COUNT_OF(different); i++)
         different[i] = problem;
     different[0].n--;
@@ -306,7 +307,7 @@ static void wrong_runs(void **state)
 
 /* ---- Chunks of columns ----------------------------------------------------------------------- */
 
-/* Blocks run in a random order: those of A and B must not share counters. */
+/* Blocks run in a random order: the pre-passes of A and B must not share counters. */
 static void chunks_give_the_same_bits(void **state)
 {
     static const struct {
@@ -337,7 +338,8 @@ static void chunks_give_the_same_bits(void **state)
     tgl_device_close(shuffled);
 }
 
-/* A limit on the workspace: the fewest chunks that fit, then other kernels. */
+/* With a lower limit on the workspace the planner takes the fewest chunks that fit, then other
+ * kernels. */
 static void a_limit_makes_chunks(void **state)
 {
     static const struct {
@@ -367,7 +369,8 @@ static void a_limit_makes_chunks(void **state)
     free(text);
 }
 
-/* Named with chunks, and short of workspace: refused. An expression counts columns of D. */
+/* Refused: a kernel string with chunks that exceed the workspace, and chunks with an expression,
+ * which knows the columns of D. */
 static void wrong_chunks(void **state)
 {
     const tgl_problem problem = accurate_problem(M, N, K);

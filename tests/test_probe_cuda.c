@@ -103,7 +103,7 @@ static int setup(void **state)
     return tgl_device_open("cuda:0", NULL, (tgl_device **)state) == TGL_OK ? 0 : -1;
 }
 
-/* NULL: the probe family can run here. */
+/* Why the probe family cannot run here; NULL: it can. */
 static const char *reason_to_skip(void)
 {
     tgl_device *dev;

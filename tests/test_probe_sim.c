@@ -51,7 +51,7 @@ static void test_alternatives(void **state)
     assert_int_equal(without.global_load_bytes, 0);
 }
 
-/* The counts also show whether the last step has run. */
+/* The last step runs only if the flag is set. The counts show whether it has run. */
 static void test_flag(void **state)
 {
     probe_case c = {.m = 40, .n = 50, .k = 60, .alpha = 1, .beta = 0};

@@ -33,7 +33,7 @@ static pid_t by_fork(void)
     return fork();
 }
 
-/* As sandboxes do: no handler of fork() runs. */
+/* Makes a child as sandboxes do, without the handlers of pthread_atfork(). */
 static pid_t by_clone(void)
 {
     return (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
@@ -62,7 +62,8 @@ static void children_have_other_numbers(void **state)
     assert_true(are_different(by_fork, numbers, 0, 1)); /* also a second child */
 }
 
-/* Pages that a child finds empty: Linux 4.14. Not all versions of qemu-user have them. */
+/* Whether pages can be wiped in a child (MADV_WIPEONFORK): from Linux 4.14 on, and not in all
+ * versions of qemu-user. */
 static bool has_wiped_pages(void)
 {
     const size_t size = (size_t)sysconf(_SC_PAGESIZE);

@@ -90,7 +90,7 @@ static void bad_strings_are_refused(void **state)
         tgl_last_error(text, sizeof text);
         if (status != bad[i].status || strstr(text, bad[i].words) == NULL)
             fail_msg("\"%s\": %s: %s", bad[i].kernel, tgl_status_name(status), text);
-        /* The errors of the public functions. */
+        /* The public functions return the same errors. */
         const tgl_problem problem = problem_of(TGL_F32, 100, 100, 100);
         const tgl_plan_options options = {.size = sizeof options, .kernel = bad[i].kernel};
         assert_status(tgl_chip_explain("h200", &problem, &options, text, sizeof text, NULL),
@@ -215,11 +215,11 @@ static void strings_make_the_same_choice_again(void **state)
         }
 }
 
-/* All options of the family with the most options. */
+/* A kernel string with all options of the family that has the most fits in its buffer. */
 static void strings_with_every_option_fit(void **state)
 {
     (void)state;
-    const tgl_shape s = shape_of(1000, 1000, 20000); /* of 32 tiles */
+    const tgl_shape s = shape_of(1000, 1000, 20000); /* 32 tiles */
     const tgl_candidate c = choose_on(
         chip_of("h200"), &s,
         "simt_128x256x8:splits=256,whole=31,depth=16,copy_from=1,copy_every=2,load_from=3,"
@@ -231,7 +231,7 @@ static void strings_with_every_option_fit(void **state)
     assert_same_choice(&again.choice, &c.choice, text);
 }
 
-/* A limit of no workspace, for a product whose best choice needs some. */
+/* Without workspace the planner chooses another kernel than the best one, which needs some. */
 static void a_limit_on_workspace_is_kept(void **state)
 {
     (void)state;

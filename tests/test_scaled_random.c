@@ -5,7 +5,8 @@
  *
  *     test_scaled_random DEVICE CASES [SEED]
  *
- * CASES: of each of the four kinds of types. SEED: of the first one (1).
+ * CASES: the number of cases of each of the four kinds of types. SEED: the seed of the first case
+ * (1).
  */
 #include "scaled_case.h"
 
@@ -28,7 +29,7 @@ static int64_t draw_size(unsigned *state, unsigned most)
     return 1 + draw(state, limit < most ? limit : most);
 }
 
-/* The length of a line of a stored matrix that is rows x cols when it is not transposed. */
+/* The length of a stored row (column-major: column) of a matrix whose op() is rows x cols. */
 static int64_t line_of(const tgl_problem *p, tgl_transpose trans, int64_t rows, int64_t cols)
 {
     return (trans == TGL_TRANS) != (p->order == TGL_COL_MAJOR) ? rows : cols;
@@ -57,7 +58,7 @@ static void draw_layouts(unsigned *state, tgl_problem *p)
     if (p->type_d != 0) p->stride_d = lines_of(p, TGL_NO_TRANS, p->m, p->n) * p->ldd + 2;
 }
 
-/* Draws a type of C or D. 8-bit results are of the kind of the operands. */
+/* Draws a type of C or D. Only integer operands have results of I8, and only F8 results of F8. */
 static tgl_type draw_result(unsigned *state, bool is_integer)
 {
     static const tgl_type floats[] = {TGL_BF16, TGL_F16, TGL_F32, TGL_F8_E4M3, TGL_F8_E5M2};
@@ -77,8 +78,9 @@ static void draw_scales(unsigned *state, tgl_problem *p)
         p->scaling_b = TGL_SCALING_LINE;
 }
 
-/* wgmma adds 33 terms with 13 bits of fraction, and cuts the sum to 13 bits, four times in a stage
- * of 128; without promotion in each stage. Others add in FP32, and in the epilogue all round. */
+/* The bound of the relative error. wgmma adds 33 terms with 13 bits of fraction and cuts the sum to
+ * 13 bits: with promotion four times for each sum of 128 of k, else for all of k. Other kernels add
+ * in FP32. All round in the epilogue. */
 static double error_of(const tgl_problem *p, bool is_cpu)
 {
     if (p->type_a == TGL_I8) return 0x1p-22;

@@ -32,7 +32,7 @@ static double element(const void *matrix, tgl_type type, int64_t i)
     return type == TGL_F32 ? (double)((const float *)matrix)[i] : ((const double *)matrix)[i];
 }
 
-/* All NaN are equal here. */
+/* Fails unless the matrices are equal. All NaN are equal here. */
 static void assert_same(const void *x, const void *y, const tgl_problem *problem)
 {
     for (int64_t i = 0; i < problem->m * problem->n; i++) {
@@ -98,7 +98,7 @@ static void fill(void *matrix, tgl_type type, double value)
             ((double *)matrix)[i] = value;
 }
 
-/* All m x n elements are `value` (NaN is equal to NaN here), and not -0 where it is 0. */
+/* Fails unless all m x n elements are `value` (NaN is equal to NaN here), and no zero is -0. */
 static void assert_all(const void *matrix, const tgl_problem *problem, double value)
 {
     for (int64_t i = 0; i < problem->m * problem->n; i++) {

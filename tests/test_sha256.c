@@ -30,7 +30,7 @@ static void digests_are_those_of_the_standard(void **state)
     assert_digest("a", 1000000, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
-/* The length of the padding turns over between 55 and 56, 63 and 64 bytes. */
+/* The padding needs another block from 56 bytes on, and the data from 64 bytes on. */
 static void digests_do_not_depend_on_the_parts(void **state)
 {
     (void)state;

@@ -4,7 +4,8 @@
  */
 #include "plan_shape.h"
 
-/* Sets the shape to one that runs another kernel or moves other bytes. */
+/* Changes the shape in respect number `difference`, so that it runs another kernel or moves other
+ * bytes. Returns false past the last number. */
 static bool change(tgl_shape *s, int difference)
 {
     switch (difference) {

@@ -41,14 +41,14 @@ static void kinds_of_numbers(void **state)
             product p = square(kinds[i].name, k);
             data d = make_data(&p);
             fill_both(&p, &d, kinds[i].draw);
-            /* With phi = 4 all tiles are exact: more elements are below the range than are listed.
-             */
+            /* With phi = 4 FFMA computes all tiles: more elements are below the range than a list
+             * takes. */
             check_errors(*state, &p, &d, k >= 1024 && kinds[i].draw != wide_4);
             free_data(&d);
         }
 }
 
-/* Rows of op(A) and columns of op(B) of very different sizes. */
+/* Rows of op(A) and columns of op(B) of very different magnitudes. */
 static void scaled_lines(void **state)
 {
     static const int exponents[] = {60, 62, 120, -60, -64, -120};

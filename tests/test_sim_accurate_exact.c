@@ -7,7 +7,7 @@
 
 /* ---- Exact products -------------------------------------------------------------------------- */
 
-/* Sums are exact in FP32, and so is D. */
+/* The right value of element i of D. Its sum is exact in FP32, and so is D. */
 static double rounded_sum(const product *p, const data *d, int64_t i)
 {
     const int z = (int)(i / ((int64_t)p->m * p->n));
@@ -35,8 +35,8 @@ static double of_22_bits(void)
     return floor(uniform() * 0x1p23) - 0x1p22;
 }
 
-/* Sums of magnitudes of 2^24 - 2^13 - 1, the limit (docs/accuracy.md). Those of hi*hi are 2^24 -
- * 2^10: hi of 2^21 + 2^10 + 1 is 2^21 + 2^11. */
+/* Fills A and B so that sums of magnitudes are 2^24 - 2^13 - 1, the limit (docs/accuracy.md), and
+ * those of the words hi*hi 2^24 - 2^10, because hi of 2^21 + 2^10 + 1 is 2^21 + 2^11. */
 static void fill_to_the_limit(const product *p, data *d, bool a_is_short)
 {
     static const float limit[2][2] = {{0x1p21f + 0x1p10f + 1, 7}, {2081784, 1}};
@@ -85,8 +85,8 @@ static void integers(void **state)
 
 /* ---- Lines with one element ------------------------------------------------------------------ */
 
-/* Line i of an operand has one element that is not 0. It has exponents from those of denormal
- * numbers to the largest one, and other ones if `is_unit` is false. Some lines have none. */
+/* The only element of a line that may differ from 0: 1 if `is_unit`, else of an exponent between
+ * that of denormal numbers and the largest one. In some lines it is 0, too. */
 static float only_element(int line, bool is_unit, int shift)
 {
     static const int exponents[] = {0, 1, -13, 27, -60, 61, 126, -126, -140, 90};
@@ -95,7 +95,8 @@ static float only_element(int line, bool is_unit, int shift)
     return ldexpf(1 + (float)uniform(), exponents[(line + shift) % 10]);
 }
 
-/* Makes op(A), or op(B), a selection: permutations, one-hot lines that meet one k, a diagonal. */
+/* Makes op(A), or op(B), a selection (a matrix with one element in each line): a permutation,
+ * one-hot lines with the same k, or a diagonal. */
 static void select_lines(const product *p, data *d, bool is_b, int way, int shift)
 {
     const int lines = is_b ? p->n : p->m;
@@ -140,7 +141,7 @@ static double of_small_integers(void)
     return floor(uniform() * 9) - 4;
 }
 
-/* Every configuration and layout, with tiles that are not whole. */
+/* Products by every configuration in every layout, with partial tiles. */
 static void configurations(void **state)
 {
     for (size_t i = 0; i < ACCURATE_KERNELS; i++)
@@ -192,9 +193,9 @@ static data problem_of_batch(const product *p, const data *d, int z)
     return one;
 }
 
-/* Problems differ in scales. One has a NaN. In another one, a row of A and a column of B have a
- * listed element, of which their products with the column and the row that are otherwise zero
- * consist. */
+/* Problems differ in scales. One has a NaN. In another one, a row of A and a column of B each have
+ * a listed element, and meet a column and a row that are zero elsewhere, so that the result is the
+ * product of the listed element alone. */
 static void make_problems_differ(const product *p, data *d)
 {
     data not_finite = problem_of_batch(p, d, NOT_FINITE), listed = problem_of_batch(p, d, LISTED);
@@ -267,8 +268,8 @@ static void epilogues(void **state)
     }
 }
 
-/* More tiles than resident blocks, some of them exact: in row 2 of the tiles before others of the
- * same block, in row 10 after others. */
+/* More tiles than resident blocks. FFMA computes some: in row 2 of the tiles, before other tiles of
+ * the same block, and in row 10, after others. */
 static void many_tiles(void **state)
 {
     if (!is_mine()) return;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The family accurate with elements that two TF32 words do not hold, numbers near the ends of the
+ * The family accurate with elements that two f16 words do not hold, numbers near the ends of the
  * range, scales, alpha and beta, and Inf and NaN.
  */
 #include "accurate_case.h"
@@ -34,7 +34,7 @@ static void small_elements_alone(void **state)
             hide(&p, &d, 70, 5, counts[i], exponents[j]);
             check_errors(*state, &p, &d, false);
             float *result = compute(*state, &p, &d);
-            /* One more than a list takes, and the tile is exact. */
+            /* With one element more than a list takes, FFMA computes the tile. */
             if (exponents[j] <= BELOW && is_ffma(&p, &d, result) != (counts[i] > LISTED_MAX))
                 fail_msg("%s: the tile is %s", name,
                          counts[i] > LISTED_MAX ? "not exact" : "exact");
@@ -43,8 +43,8 @@ static void small_elements_alone(void **state)
         }
 }
 
-/* Products in which both factors are below the range, several in a row, in all panels that the
- * tiles of a block meet: those of 160 and 96 columns begin inside panels of B. */
+/* Products in which both factors are below the range, several in a row, in all panels (64 lines)
+ * that a tile meets: tiles of 160 and 96 columns begin inside panels of B. */
 static void small_elements_that_meet(void **state)
 {
     for (int way = 0; way < 2 * (int)ACCURATE_KERNELS; way++) {
@@ -78,8 +78,8 @@ static void small_elements_that_meet(void **state)
 
 /* ---- Extremes -------------------------------------------------------------------------------- */
 
-/* Of one row and column: the sum is 2^128 - 2^118, and 2^128 + 2^118 without the product of the
- * element that is listed. */
+/* Fills one row and column so that their sum is 2^128 - 2^118, but 2^128 + 2^118 without the
+ * product of the listed element. */
 static void overflow_without_listed(const product *p, data *d)
 {
     static const float row[] = {0x1p99f /* listed */, 0x1p127f, 0x1p100f, 0x1p100f, 0x1p100f};

@@ -13,7 +13,8 @@ static const double PROMOTED = 4 * 34 * 0x1p-13, IN_FP32 = 1024 * 0x1p-24;
 
 static bool takes_all;
 
-/* chosen: the case of a run without arguments; -1: none. With them, a part of all. */
+/* chosen: the number of the case in a run without arguments; -1: none. With arguments a run takes a
+ * part of all cases. */
 static const struct row {
     const char *kernel;
     int chosen;
@@ -60,8 +61,8 @@ static void every_kind(void **state)
         }
 }
 
-/* More steps of K than stages, so that the factors of a stage replace those of an earlier one. The
- * left operand has factors of rows, and the right one of blocks or of columns. */
+/* With more steps of K than stages, the factors of a stage replace those of an earlier one. The
+ * left operand has factors of rows, and the right one factors of blocks or of columns. */
 static void stages_again(void **state)
 {
     static const struct {
@@ -76,7 +77,7 @@ static void stages_again(void **state)
     }
 }
 
-/* What the planner chooses, for few rows and few columns, a batch, and without k. */
+/* The planner's choices for few rows, few columns, a batch, and a k of 0. */
 static void planned(void **state)
 {
     static const int64_t sizes[][3] = {{1, 260, 140}, {140, 3, 500}, {33, 65, 1}, {5, 7, 0}};
@@ -115,7 +116,7 @@ static void no_strips(void **state)
     check(*state, &c, TGL_UNSUPPORTED);
 }
 
-/* FAST does not leave out the factors. */
+/* With compute mode FAST the factors of blocks are applied, too. */
 static void fast(void **state)
 {
     static const int64_t size[] = {40, 48, 256};

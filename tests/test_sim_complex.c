@@ -98,7 +98,7 @@ static void layouts_of_families(void **state)
         }
 }
 
-/* A batch by pointers and one that shares B, with scalars of the device. */
+/* A batch of arrays of pointers, and one that shares B, with scalars in device memory. */
 static void batches(void **state)
 {
     uint64_t seed = 53;
@@ -123,8 +123,8 @@ static void batches(void **state)
 /* ---- Complex operands that a kernel reads -----------------------------------------------------
  */
 
-/* The kernel reads complex matrices without an expansion and without bank conflicts. layout: bit 0:
- * A is transposed, bit 1: B. */
+/* Fails unless the kernel reads complex matrices without an expansion and without bank conflicts.
+ * layout: bit 0: A is transposed, bit 1: B is transposed. */
 static void check_pairs(tgl_device *dev, tgl_type type, const char *kernel, int layout)
 {
     static double A[2 * 64 * 40], B[2 * 64 * 40], C[2 * 64 * 64];
@@ -138,7 +138,7 @@ static void check_pairs(tgl_device *dev, tgl_type type, const char *kernel, int 
     p.lda = layout & 1 ? 64 : 40;
     p.ldb = layout & 2 ? 40 : 64;
     assert_status(tgl_plan_create(dev, &p, &options, &plan), TGL_OK);
-    /* A copy of C, and no B' or A'. */
+    /* The workspace has a copy of C, and no expanded A or B. */
     assert_true(tgl_plan_workspace_size(plan) == sizeof C / (type == TGL_C64 ? 2 : 1));
     assert_status(tgl_plan_run(plan, 1, A, B, 0, C, NULL), TGL_OK);
     assert_status(tgl_plan_counters(plan, &counters), TGL_OK);
@@ -314,7 +314,7 @@ static void limits_of_workspace_hold(void **state)
 {
     const tgl_problem p = problem_of(TGL_C64, M, N, K);
     tgl_plan_options options = {.size = sizeof options, .workspace_limit = -1};
-    const size_t needed = sizeof(float) * 2 * M * N; /* of a copy of C */
+    const size_t needed = sizeof(float) * 2 * M * N; /* the size of a copy of C */
     tgl_plan *plan;
     assert_status(tgl_plan_create(*state, &p, &options, &plan), TGL_UNSUPPORTED);
     assert_sentence("products of c64 need workspace: here 3840 bytes, and the limit is 0");

@@ -6,7 +6,7 @@
 
 #include "sim/count.h"
 
-/* Lane i accesses the address base + 4*word(i); -1: the lane is inactive. */
+/* An access in which lane i has the address base + 4*word(i). word(i) -1: the lane is inactive. */
 static tgl_warp_access make(unsigned bytes, uintptr_t base, int (*word)(int lane))
 {
     tgl_warp_access access = {.bytes = bytes};

@@ -15,7 +15,8 @@
 
 #include <limits.h>
 
-/* op(A) of `batch` products: `lines` rows of `length` elements, or op(B): columns. */
+/* op(A) of `batch` products, with `lines` rows of `length` elements, or op(B), with as many
+ * columns. */
 typedef struct operand_case {
     bool is_b, transposes;
     int lines, length, batch;
@@ -33,7 +34,7 @@ static float uniform(void)
     return (float)(draw_state >> 40) * 0x1p-23f - 1;
 }
 
-/* Lines of all kinds; in panel 1, if there is one, the list overflows. */
+/* Element k of a line. Lines are of all kinds. In panel 1, if there is one, the list overflows. */
 static float element(int line, int k, int length)
 {
     const float x = uniform();
@@ -119,7 +120,7 @@ static void check_strip(const tgl_plan *plan, int strip)
     if (strip > 0 && strstr(macros, macro) == NULL) fail_msg("%s is not in %s", macro, macros);
 }
 
-/* Its results. The caller frees them. */
+/* Returns the results of the kernel, which the caller frees. */
 static char *decompose(tgl_device *dev, const operand_case *c, const matrix *m,
                        const tgl_decompose *layout)
 {
@@ -166,7 +167,7 @@ static char *decompose(tgl_device *dev, const operand_case *c, const matrix *m,
 
 /* ---- What it should make of it --------------------------------------------------------------- */
 
-/* What is known of a line: s, and the states that it gives its panel. */
+/* What is right for a line: the exponent s of its scale, and the states that it gives its panel. */
 typedef struct line_truth {
     int s;
     unsigned state;
@@ -222,7 +223,7 @@ static void check_words(const comparison *of, int z, int line, const float *x, i
     }
 }
 
-/* Looks for an element in a list. */
+/* Whether the panel's list has this element. */
 static bool is_listed(const struct tgl_panel *panel, int line, int k, float value)
 {
     for (unsigned i = 0; i < panel->count; i++) {
@@ -232,7 +233,8 @@ static bool is_listed(const struct tgl_panel *panel, int line, int k, float valu
     return false;
 }
 
-/* The lines of a panel and its state. first: its first line; x: of that line. */
+/* Checks the lines of a panel and its state. first: its first line; x: the elements of that line.
+ */
 static void check_panel(const comparison *of, int z, int first, const float *x)
 {
     const operand_case *c = of->c;
@@ -283,7 +285,8 @@ static void check_operand(tgl_device *dev, const operand_case *c)
 
 /* ---- The cases ------------------------------------------------------------------------------- */
 
-/* Lengths below and above those that fill the threads, a block, and a cluster. */
+/* Lengths of lines below and above those that fill the threads of a block, a block, and a cluster.
+ */
 static void lengths(void **state)
 {
     static const int all[] = {256, 257, 511, 512, 1000, 1024, 1025, 2048, 2500};

@@ -53,7 +53,7 @@ static void test_no_compiler(void **state)
     free(cc);
 }
 
-/* The kernel's own flags come on top: no word may be lost on the way. */
+/* A long command in TEGULA_CC, to which the kernel's own flags are added, must not be cut. */
 static void test_long_command_lines(void **state)
 {
     (void)state;
@@ -117,7 +117,7 @@ static void test_refusals(void **state)
     tgl_device_close(dev);
 }
 
-/* TEGULA_SIM_SEED: the order of blocks. */
+/* TEGULA_SIM_SEED determines the order of blocks. */
 static void test_seed(void **state)
 {
     static const char *const bad[] = {"x", "1x", "-1", " 1", "18446744073709551616"};
@@ -136,7 +136,7 @@ static void test_seed(void **state)
 
 enum { REFUSED, OPENED, CANNOT_TELL };
 
-/* Opens the device in a setuid program, which this process then is. Returns the result. */
+/* Opens the device. This process is then a setuid program. Returns its exit status. */
 static int open_with_more_rights(void)
 {
     char message[512];
@@ -286,7 +286,7 @@ static tgl_counters count_product(tgl_device *dev, const char *kernel, int64_t m
     return counters;
 }
 
-/* Rungs whose counts can be computed by hand: 32 x 32 tiles, and sizes that are multiples of 32. */
+/* Counts of rungs that can be computed by hand: with 32 x 32 tiles and multiples of 32 as sizes. */
 static void test_known_counts(void **state)
 {
     const int64_t m = 64, n = 32, k = 96;
@@ -527,7 +527,7 @@ static void test_compilers_agree(void **state)
     tgl_device_close(clang);
 }
 
-/* ---- Words that no rung uses yet ------------------------------------------------------------- */
+/* ---- Exchanges within a warp ----------------------------------------------------------------- */
 
 /* A warp computes one element: lanes divide K and add their sums by shuffles, and once more through
  * shared memory, ordered by __syncwarp(). */
@@ -596,8 +596,8 @@ static void test_warp_words(void **state)
 
 /* ---- After a fault --------------------------------------------------------------------------- */
 
-/* Blocks of a split tile increment a counter. A run that stops with an error must not leave its
- * counters to the next run. The error: the bias is in C, which must not be read because beta is 0.
+/* Blocks of a split tile increment a counter. The next run must not find the counters of a run that
+ * stopped with an error. Here the error is a bias in C, which must not be read because beta is 0.
  */
 static void test_split_plan_survives(void **state)
 {

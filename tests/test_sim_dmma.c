@@ -30,7 +30,7 @@ static int64_t even(int64_t x)
     return (x + 1) / 2 * 2;
 }
 
-/* Row-major, layout: bit 0: A is transposed, bit 1: B. Strides that TMA takes. */
+/* A row-major problem with strides that TMA supports. layout: bit 0: A is transposed, bit 1: B. */
 static tgl_problem problem_in(int64_t m, int64_t n, int64_t k, int layout)
 {
     tgl_problem p = problem_of(TGL_F64, m, n, k);
@@ -55,7 +55,7 @@ static gemm_case basic(const char *kernel, int64_t m, int64_t n, int64_t k, int 
                        .seed = (uint64_t)(m + 3 * n + 7 * k)};
 }
 
-/* The configurations of the family, from number 0 on; false past the last. */
+/* Gets the name and the tile of a configuration of the family. Returns false past the last one. */
 static bool configuration_at(int number, char *name, int *bm, int *bn)
 {
     tgl_choice choice;
@@ -70,7 +70,7 @@ static bool configuration_at(int number, char *name, int *bm, int *bn)
 
 /* ---- Tests ----------------------------------------------------------------------------------- */
 
-/* A little more than a tile, or less, and than twice the stages of the ring. */
+/* Sizes a little above or below those of a tile, and K beyond twice the stages of the ring. */
 static void every_configuration_in_every_layout(void **state)
 {
     char name[STRING];
@@ -117,7 +117,7 @@ static void sums_are_in_the_order_of_k(void **state)
     }
 }
 
-/* K from nothing to several rounds of the ring, whole and split. */
+/* K from 0 to several times the stages of the ring, whole and split. */
 static void every_k(void **state)
 {
     static const int ks[] = {0, 1, 7, 8, 15, 16, 17, 64, 100, 16 * 13 + 1};
@@ -150,8 +150,8 @@ static void splits(void **state)
     }
 }
 
-/* More units than resident blocks: the ring goes on from one unit to the next, with a K that is no
- * multiple of the ring, and none for some units. */
+/* With more units of work than resident blocks, the ring goes on from one unit to the next. K is no
+ * multiple of the ring, and some units have no K. */
 static void several_units_a_block(void **state)
 {
     static const struct {
@@ -170,7 +170,7 @@ static void several_units_a_block(void **state)
     }
 }
 
-/* Many rows of tiles: 11 are a band on a chip of 132 SMs, and the last band has fewer. */
+/* Many rows of tiles. On a chip of 132 SMs 11 rows are a band, and the last band has fewer. */
 static void bands(void **state)
 {
     static const int rows[] = {32 * 12 + 1, 32 * 22, 32 * 25 + 1};
@@ -181,7 +181,8 @@ static void bands(void **state)
     }
 }
 
-/* Matrices at multiples of 8 bytes, shared ones, and rows of C of every alignment. */
+/* Batches with matrices at multiples of 8 bytes, shared matrices, and rows of C of every alignment.
+ */
 static void batches_and_alignments(void **state)
 {
     for (int i = 0; i < 16; i++) {
@@ -199,8 +200,9 @@ static void batches_and_alignments(void **state)
     }
 }
 
-/* Tiles of D^T: all layouts, edges, batches with matrices of their own and shared ones, split-K, C,
- * bias by row and by column, residual. */
+/* With the option `exchanged` tiles are those of the transposed D. Tested in all layouts, with
+ * edges, batches with separate and shared matrices, split-K, C, bias by row and by column, and
+ * residual. */
 static void exchanged_operands(void **state)
 {
     static const char *const kernels[] = {"dmma_16x64:exchanged=1",
@@ -287,7 +289,7 @@ static void no_bank_conflicts(void **state)
 
 /* ---- Repeats --------------------------------------------------------------------------------- */
 
-/* The same bits with splits, run after run. */
+/* With split-K every run gives the same bits. */
 static void splits_repeat(void **state)
 {
     enum { M = 40, N = 24, K = 1000 };
@@ -344,8 +346,8 @@ static void refusals(void **state)
     refused(*state, &p, "strides below 2^40 bytes");
 }
 
-/* Why the family refuses an example on a chip with these features, and this rate of F64 on its
- * tensor cores; NULL: it does not. */
+/* Why the family refuses an example on a chip with these features and this rate of F64 on tensor
+ * cores; NULL: it does not refuse. */
 static const char *reason_on(int capability, unsigned features, int rate)
 {
     const tgl_chip chip = {

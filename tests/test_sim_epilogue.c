@@ -14,7 +14,7 @@ static void run(tgl_device *dev, const gemm_case *c)
     assert_status(outcome.status, TGL_OK);
 }
 
-/* A configuration, without and (if supported) with split-K. */
+/* Each row is a configuration without and (if supported) with split-K. */
 static const char *const kernels[][2] = {
     {"simt_32x32x16:splits=1", "simt_32x32x16:splits=2"},
     {"simt_64x64x16_8x4:splits=1", "simt_64x64x16_8x4:splits=2"},
@@ -72,7 +72,7 @@ static void every_part_in_every_kernel(void **state)
 
 /* ---- Pointers -------------------------------------------------------------------------------- */
 
-/* The guaranteed alignment determines the copies: four floats, two, one. */
+/* The guaranteed alignment of pointers determines the width of copies: four floats, two, or one. */
 static void promises_make_wide_copies(void **state)
 {
     enum { SIDE = 32, BATCH = 3, ROOM = SIDE * SIDE * BATCH };
@@ -147,7 +147,7 @@ static void the_ladder_has_neither(void **state)
     assert_non_null(strstr(text, "the ladder's kernels take no arrays of pointers"));
 }
 
-/* Bias and residual are part of the needed bytes. */
+/* The simulator counts bias and residual as needed bytes. */
 static void an_epilogue_is_counted(void **state)
 {
     enum { M = 5, N = 7, K = 3 };
@@ -181,7 +181,7 @@ static long double gated(long double acc, long double c, long double bias, int64
     return (acc < 0 ? 0 : acc) + (col < 3 ? c : tanhl(bias));
 }
 
-/* Functions of C that no kernel calls. */
+/* An expression with functions of C that no kernel calls. */
 static long double mathematical(long double acc, long double c, long double bias, int64_t row,
                                 int64_t col)
 {

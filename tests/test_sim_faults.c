@@ -8,8 +8,8 @@
 
 enum { M = 40, N = 24, K = 36, LDC = 30, ROOM = 64 * 64 };
 
-/* The file's name, the status, words of the message besides the lines, and the case if the error
- * needs a certain shape. */
+/* The file's name, the expected status, words of the message besides the lines, and the scalars and
+ * cluster that the error needs. */
 static const struct broken {
     const char *name;
     tgl_status status;
@@ -378,7 +378,8 @@ static void test_sequences(void **state)
 
 /* ---- The order of warps ---------------------------------------------------------------------- */
 
-/* Runs warp_turns.cu with a seed, NULL: none. turns[i]: the number of warps before warp i. */
+/* Runs warp_turns.cu with a seed (NULL: none). turns[i] := the number of warps that ran before warp
+ * i. */
 static void take_turns(const char *seed, float turns[8])
 {
     char *source = read_broken("warp_turns");
@@ -432,7 +433,7 @@ static void test_order_of_warps(void **state)
     assert_int_equal(different, SEEDS);
 }
 
-/* The device works after an error. */
+/* The device computes right products after an error. */
 static void test_device_survives(void **state)
 {
     float A[4] = {1, 2, 3, 4}, B[4] = {1, 0, 0, 1}, C[4] = {9, 9, 9, 9};

@@ -34,7 +34,7 @@ static void check_scaled(tgl_device *dev, const scaled_case *c)
     assert_string_equal(fault, "");
 }
 
-/* Transposes A and B as bits 0 and 1 of `way` say; with bit 2 lines begin at any byte. */
+/* Transposes A by bit 0 of `way` and B by bit 1. With bit 2, rows in memory begin at any byte. */
 static void lay_out(tgl_problem *p, unsigned way)
 {
     const int64_t more = way / 4 % 2 != 0 ? 3 : 0;
@@ -57,7 +57,7 @@ static void every_layout(void **state)
             const tgl_type *in = pairs[number % COUNT_OF(pairs)];
             tgl_type result = results[number % COUNT_OF(results)];
             if ((result == TGL_I8) != (in[0] == TGL_I8) && tgl_type_size(result) == 1)
-                result = in[0]; /* 8-bit results are of the kind of the operands */
+                result = in[0]; /* only I8 operands have results of I8, and F8 of F8 */
             scaled_case c = {
                 .problem = scaled_problem(in[0], in[1], result, 70 + 2 * (way < 4), 68, 144 + way),
                 .alpha = way % 3 == 0 ? 1 : -0.75,
@@ -78,8 +78,7 @@ static void every_layout(void **state)
         }
 }
 
-/* Column-major problems exchange A and B, and the lines of D become columns. D is another matrix.
- */
+/* In column-major problems A and B change places, and so do their factors. D is another matrix. */
 static void column_major_batches(void **state)
 {
     static const tgl_type results[] = {E4M3, TGL_F16, TGL_F32};
@@ -107,8 +106,8 @@ static void column_major_batches(void **state)
     }
 }
 
-/* Sums of positive products lose a part of each addend without promotion. The same holds for split
- * sums. mma.sync adds in FP32. */
+/* Without promotion, sums of positive products lose a part of each product, also with split-K.
+ * mma.sync adds in FP32. */
 static void promotion(void **state)
 {
     static const char *const some[] = {"wgmma_64x64", "wgmma_64x64:splits=2", "mma_64x64x128"};
@@ -140,7 +139,7 @@ static void values(void **state)
     check_scaled_values(*state, some, COUNT_OF(some));
 }
 
-/* alpha 0: neither A, B nor their factors are read. */
+/* If alpha is 0, neither A, B nor their factors are read. */
 static void without_a_product(void **state)
 {
     for (size_t i = 0; i < COUNT_OF(kernels); i++) {

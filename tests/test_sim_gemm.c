@@ -106,8 +106,8 @@ static tgl_problem shape_of(const tile *t, int layout, int width, bool less, boo
     return p;
 }
 
-/* Tests each configuration with two layouts, in which both operands have both orientations, with
- * and without split-K: once reduced in a cluster and once through the workspace. Any 24 consecutive
+/* Tests a configuration with two layouts, so that both operands have both orientations, and with
+ * and without split-K, which is reduced in a cluster or through the workspace. Any 24 consecutive
  * configurations cover every combination of layout, copy width, split-K and kind of shape. */
 static void try_configuration(tgl_device *dev, const tgl_choice *choice, int number)
 {
@@ -127,7 +127,7 @@ static void try_configuration(tgl_device *dev, const tgl_choice *choice, int num
                        .fill = UNIFORM_11,
                        .seed = (uint64_t)(number * 4 + layout)};
         (layout == 2 ? run_if_supported : run)(dev, &c);
-        c.at_end = true; /* then the alignment of the pointers depends on the sizes */
+        c.at_end = true; /* so the alignment of the pointers depends on the sizes */
         c.problem.batch = 2;
         c.problem.stride_a = layout == 2 ? 0 : c.problem.lda * c.problem.lda;
         c.problem.stride_b = c.problem.ldb * c.problem.ldb;
@@ -317,8 +317,9 @@ static void test_strips_are_counted(void **state)
     assert_int_equal(counts[1].needed_bytes, counts[0].needed_bytes);
 }
 
-/* Either operand large, in both orientations, all copy widths, with and without split-K, and with a
- * K that exceeds the part of the small operand in shared memory. */
+/* The kernels for few rows, with either operand as the large one, in both orientations, all copy
+ * widths, with and without split-K, and with a K beyond the part of the small operand that shared
+ * memory holds. */
 static void try_skinny(tgl_device *dev, const tgl_choice *choice, int number)
 {
     enum {
@@ -441,7 +442,7 @@ static void test_small_batch(void **state)
     each_of(*state, "small_batch", try_small_batch);
 }
 
-/* One plan with aligned and with misaligned pointers: one alternative each. */
+/* A plan takes one alternative with aligned pointers, and another one with misaligned pointers. */
 static void test_alignment(void **state)
 {
     if (part != 0) return;

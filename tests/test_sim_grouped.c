@@ -33,7 +33,8 @@ static void run(void **state, const grouped_case *c)
              (int)c->list.grouping, tgl_status_name(status), why);
 }
 
-/* Groups of rows: kernels, types, layouts. TMA stores D, threads store words of it or elements. */
+/* Groups of rows with several kernels, types and layouts. D is stored by TMA, or by threads in
+ * words or elements. */
 static void groups_of_rows(void **state)
 {
     static const struct {
@@ -99,7 +100,7 @@ static void adversarial_sizes(void **state)
         }
 }
 
-/* More groups than gemm/groups.cu takes at once. */
+/* More groups than gemm/groups.cu reads at once. */
 static void many_groups(void **state)
 {
     for (int way = 0; way < 4; way++) {
@@ -113,7 +114,8 @@ static void many_groups(void **state)
     }
 }
 
-/* Repeats the launches of a plan for `groups` groups as if a grid had `count` blocks for them. */
+/* Changes a plan for `groups` groups as if a grid had room for `count` of them, so that launches
+ * are repeated. */
 static void shrink_grids(tgl_plan *plan, int groups, int count)
 {
     for (int i = 0; i < plan->list.step_count; i++)
@@ -224,7 +226,7 @@ static void groups_of_depth(void **state)
     }
 }
 
-/* Unaligned matrices, D beside C, a residual, alpha of 0. */
+/* Unaligned matrices, a separate D, a residual, and an alpha of 0. */
 static void other_operands(void **state)
 {
     for (int way = 0; way < 6; way++) {
@@ -240,8 +242,7 @@ static void other_operands(void **state)
     }
 }
 
-/* Ends of groups that a copy of 16 bytes would cross: of K with one group, and of transposed rows.
- */
+/* Ends of groups within the 16 bytes of a copy: of groups along K, and of transposed rows. */
 static void ends_within_a_copy(void **state)
 {
     grouped_case depth = case_of(TGL_GROUPED_DEPTH, "mma_64x64x128", TGL_BF16);

@@ -17,7 +17,8 @@ static double error_of(const char *kernel)
     return kernel != NULL && strncmp(kernel, "mma", 3) == 0 ? IN_FP32 : PROMOTED;
 }
 
-/* chosen: the pairs of factors of a run without arguments, as bits. With them, a part of all. */
+/* chosen: a bit for each pair of factors in a run without arguments. With arguments a run takes a
+ * part of all cases. */
 static const struct row {
     const char *kernel;
     unsigned chosen;
@@ -84,7 +85,7 @@ static void adversarial_sizes(void **state)
         }
 }
 
-/* alpha is 0: no factor is read. */
+/* If alpha is 0, no factor is read. */
 static void without_product(void **state)
 {
     static const grouped_scale_size size = {70, 60, 64};

@@ -25,8 +25,8 @@ static gemm_case case_of(const tgl_problem *problem, const char *kernel, unsigne
                        .seed = seed};
 }
 
-/* A little more than a tile and than a step of K; padded lines that begin at any byte. The
- * simulator checks races and bounds. */
+/* Sizes a little above those of a tile and of a step of K. Rows in memory are padded and begin at
+ * any byte. The simulator checks races and bounds. */
 static void every_layout(void **state)
 {
     static const int64_t size[] = {70, 67, 150};

@@ -66,7 +66,7 @@ static void run_case(tgl_device *dev, const char *kernel, gemm_case *c)
     assert_status(outcome.status, TGL_OK);
 }
 
-/* Every other shape; the next kernel of the ladder takes the rest. */
+/* Runs every second shape. The next kernel of the ladder takes the others. */
 static void run_shapes(tgl_device *dev, const char *kernel, int number)
 {
     const kind own = kind_of(kernel);
@@ -109,8 +109,8 @@ static void deep_products(void **state)
     }
 }
 
-/* Several bands of rows, and a last one that has fewer; and for persistent blocks, more tiles than
- * there are blocks: 9 x 8 pairs of tiles for the 66 pairs of an H200. */
+/* Several bands of rows of tiles, the last of which has fewer rows. For persistent blocks, more
+ * tiles than blocks: 9 x 8 pairs of tiles for the 66 pairs of blocks of an H200. */
 static void many_tiles(void **state)
 {
     static const struct {
@@ -134,7 +134,8 @@ static void all_kinds_of_numbers(void **state)
     for (int i = 0; (kernel = tgl_kernel_name(*state, i)) != NULL; i++) {
         if (!begins_with(kernel, "ladder/") || kind_of(kernel).of_chapter_1) continue;
         for (int turn = 0; turn < INPUTS_END + 8; turn++) {
-            /* In eight more turns, few products: with an infinity some are infinite, not NaN. */
+            /* In eight more turns k is small, so that with infinities some results are infinite and
+             * not NaN. */
             const bool is_short = turn >= INPUTS_END;
             gemm_case c = large_case(kind_of(kernel).type, 35, 41, is_short ? 9 : 66);
             c.problem.compute = kind_of(kernel).compute;
@@ -162,8 +163,8 @@ static double error_of(tgl_device *dev, const char *kernel, int64_t k)
     return outcome.ours.max;
 }
 
-/* What chapter 3 says: a word is wrong by 2^-11, three products of words by less, but more with
- * every product; and with promotion the error is within the bound of FP32 sums. */
+/* What chapter 3 says: with one word errors are about 2^-11, with three products of words they are
+ * smaller and grow with k, and with promotion they are within the bound of FP32 sums. */
 static void words_and_their_errors(void **state)
 {
     enum { K = 2048 };

@@ -45,7 +45,7 @@ static double load(tgl_type type, const void *memory, int64_t i)
     }
 }
 
-/* Cuts what the type has no room for: a reference reads elements back. */
+/* Stores x, with 16 bits cut to the type's precision. The reference reads the stored elements. */
 static void store(tgl_type type, void *memory, int64_t i, double x)
 {
     const uint32_t sign = signbit(x) ? 0x8000 : 0;
@@ -90,7 +90,7 @@ typedef struct mma_case {
     int offset;            /* elements, of A and B from 16 bytes */
     tgl_epilogue epilogue; /* size 0: none */
     bool is_finite;        /* false: NaN and Inf here and there */
-    bool is_exact;         /* small integers, whose sums have no error */
+    bool is_exact;         /* small integers, whose sums are exact */
     const char *kernel;
     uint64_t seed;
 } mma_case;
@@ -195,7 +195,7 @@ static tgl_operands operands_of(const mma_case *c, const operands *o)
     return to;
 }
 
-/* Fails unless D[z][i][j] is what it should be. old: C before the run. */
+/* Fails unless element i, j of D in product z is right. old: the element of C before the run. */
 static void check_element(const mma_case *c, const operands *o, int64_t z, int64_t i, int64_t j,
                           double old, double result)
 {
@@ -328,7 +328,7 @@ static void tile_of(const char *name, int *bm, int *bn)
     assert_int_equal(sscanf(strstr(name, "mma_"), "mma_%dx%d", bm, bn), 2);
 }
 
-/* Calls visit() for each configuration of the family and this part, with its number. */
+/* Calls visit() for each configuration of the family that belongs to this part of the test. */
 static void each(tgl_device *dev, const char *family,
                  void (*visit)(tgl_device *dev, const char *name, int number))
 {
@@ -346,9 +346,9 @@ static tgl_type type_of(const char *name, int i)
     return takes(name, TGL_F64) ? TGL_F64 : types[i % 3];
 }
 
-/* All layouts, with copies of 16 bytes and less, down to an element, and one tile or a few, whole
- * and ragged, k shorter than a tile and longer than all stages. Cases and types take turns over the
- * configurations. */
+/* Tests a configuration in all layouts, with copies of 16 bytes and less, down to one element, with
+ * one tile or a few, whole and partial, and with k below a step and above all stages. Cases and
+ * types take turns over the configurations. */
 static void try_layouts(tgl_device *dev, const char *name, int number)
 {
     static const int pads[] = {0, 1, 4, 2, 1, 0, 3, 8};
@@ -376,7 +376,7 @@ static void test_layouts(void **state)
     each(*state, "mma", try_layouts);
 }
 
-/* Split-K, in turns: all tiles; only the last of several; in a batch. */
+/* Split-K of all tiles, of only the last of several, or in a batch, in turns. */
 static void try_splits(tgl_device *dev, const char *name, int number)
 {
     const int i = number % 3;
@@ -454,7 +454,7 @@ static void test_results_at_any_address(void **state)
 /* ---- Batches of small products ----------------------------------------------------------------
  */
 
-/* Half of the cases are enough for each of these. */
+/* Whether half of the cases are enough for a tile. */
 static bool has_large_tiles(int bm, int bn)
 {
     return bm > 64 || bn > 64;
@@ -553,8 +553,8 @@ static int64_t conflicts_of(tgl_device *dev, const char *name, const char *kerne
            counters.shared_store_conflicts;
 }
 
-/* The main loop has none: they do not grow with k. Neither operand has the same order in memory in
- * both layouts. f16 and bf16 have the same addresses. */
+/* The main loop has no bank conflicts: their number does not grow with k. The two layouts together
+ * have both orders of each operand. f16 and bf16 have the same addresses. */
 static void try_banks(tgl_device *dev, const char *name, int number)
 {
     const tgl_type type = type_of(name, 1 + number % 2);
@@ -574,7 +574,7 @@ static void test_banks(void **state)
 
 /* ---- Operands and epilogues ------------------------------------------------------------------ */
 
-/* Of the family mma, and for products of at most 64 x 64 in turns of batch_mma. */
+/* A kernel of the family mma or batch_mma. */
 static const char *small_kernel(tgl_type type, bool is_batch)
 {
     if (is_batch) return type == TGL_F64 ? "batch_mma_64x64_f64" : "batch_mma_64x64";
@@ -653,7 +653,7 @@ static void test_zeros(void **state)
     }
 }
 
-/* The same problem twice, with splits: the same bits. */
+/* The same problem with split-K gives the same bits twice. */
 static void test_repeats(void **state)
 {
     enum { M = 40, N = 24, K = 2000 };

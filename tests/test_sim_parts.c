@@ -45,7 +45,7 @@ static void test_process(void **state)
     assert_null(tgl_process_find("/etc/passwd")); /* there, but not to be run */
 }
 
-/* Output past what is kept is read all the same: the program is not left waiting. */
+/* Output beyond the limit is read and dropped, so that the program does not wait forever. */
 static void test_much_output(void **state)
 {
     (void)state;
@@ -72,7 +72,7 @@ static void test_temp_folder(void **state)
     assert_int_equal(info.st_mode & 0777, 0700);
     assert_non_null(tgl_temp_folder_write(&folder, "a/b/file", "text", 4));
     assert_non_null(tgl_temp_folder_write(&folder, "a/other", "", 0));
-    assert_null(tgl_temp_folder_write(&folder, "a/other", "", 0)); /* never over another */
+    assert_null(tgl_temp_folder_write(&folder, "a/other", "", 0)); /* it is not replaced */
     assert_non_null(tgl_temp_folder_entry(&folder, "never-written"));
     tgl_temp_folder_remove(&folder);
     assert_int_not_equal(stat(path, &info), 0);
@@ -83,7 +83,8 @@ static void test_temp_folder(void **state)
     unsetenv("TMPDIR");
 }
 
-/* A process that is stopped by this signal, which its whole group gets, as from a terminal. */
+/* Makes a folder in a process that this signal ends. The whole process group gets the signal, as
+ * from a terminal. */
 static void stop_with_folder(int signal_number, int report)
 {
     tgl_temp_folder folder;
@@ -120,7 +121,8 @@ static void test_stopped_processes_leave_no_folder(void **state)
     }
 }
 
-/* A folder leaves no process behind, and a caller may ignore the end of its children. */
+/* Removing a folder leaves no process behind, also if the caller ignores the end of its children.
+ */
 static void test_folder_without_children(void **state)
 {
     (void)state;
@@ -236,7 +238,7 @@ static void ignore_use(uint64_t address, void *context)
     (void)address, (void)context;
 }
 
-/* Whatever the bytes, nothing outside of them is read. */
+/* Whatever the bytes of a damaged object are, nothing outside of them is read. */
 static void test_damage(void **state)
 {
     (void)state;
@@ -267,7 +269,7 @@ static void test_damage(void **state)
 typedef struct walker {
     tgl_fiber fiber;
     tgl_fiber *home;
-    double sum; /* lives in a register across switches */
+    double sum; /* may be in a register during a switch of fibers */
     int steps;
 } walker;
 

@@ -144,7 +144,7 @@ static void *makes_a_plan(void *dev)
 {
     tgl_plan_destroy(make_plan(dev));
     for (;;)
-        pause(); /* here at the latest the thread ends */
+        pause(); /* a point of cancellation, at the latest */
     return NULL;
 }
 

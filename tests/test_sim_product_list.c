@@ -6,7 +6,8 @@
 #include "product_list_case.h"
 #include "weights_case.h"
 
-/* With arguments, a part of all lists; else the short mixed lists, and a quarter of the others. */
+/* Whether this run takes all lists (a part of them, with the argument "i/n"). Otherwise it takes
+ * the short mixed lists, and a quarter of the others. */
 static bool takes_all;
 
 /* Lists of products of all types, layouts and alignments. */

@@ -136,7 +136,7 @@ static void test_trace(void **state)
         assert_int_equal(step->global.address[31],
                          65536 * which + 4096 + 256 * (int)round + 4 * 31);
     }
-    assert_int_equal(site_of(tally, 1)->requests, 2 * MANY); /* counted all the same */
+    assert_int_equal(site_of(tally, 1)->requests, 2 * MANY); /* counted, not traced */
     tgl_trace_free(&trace);
 }
 

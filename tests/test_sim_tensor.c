@@ -49,8 +49,8 @@ typedef struct sum {
 
 static const sum sums[] = {
     {TGL_TENSOR_F16, CHIP, {F16_ONE}, {F16_ONE}, ONE, 0x40000000},
-    /* 1 and 2^-25: the last fraction bit that is kept beside 1; twice that reaches no float, and is
-     * cut. -1 leaves it. */
+    /* 1 and 2^-25, the last fraction bit that is kept beside 1. The float cuts it, but if the
+     * accumulator is -1, the sum is 2^-25. */
     {TGL_TENSOR_F16, CHIP, {F16_ONE, F16_2_M12}, {F16_ONE, F16_2_M13}, 0, ONE},
     {TGL_TENSOR_F16, CHIP, {F16_ONE, F16_2_M12}, {F16_ONE, F16_2_M13}, 0xbf800000, 0x33000000},
     /* 2^-26 beside 1 is cut before the sum: four of them add nothing. */
@@ -60,7 +60,7 @@ static const sum sums[] = {
      {F16_ONE, F16_2_M13, F16_2_M13, F16_2_M13, F16_2_M13},
      0xbf800000,
      0},
-    /* Four of 2^-25 are 2^-23: they do. */
+    /* Four times 2^-25 are 2^-23, which is kept. */
     {TGL_TENSOR_F16,
      CHIP,
      {F16_ONE, F16_2_M12, F16_2_M12, F16_2_M12, F16_2_M12},
@@ -81,7 +81,7 @@ static const sum sums[] = {
      {F16_ONE, F16_2_M12, [8] = F16_2_M12},
      0,
      ONE},
-    {TGL_TENSOR_F16, /* in one half they are not */
+    {TGL_TENSOR_F16, /* in the same half they are kept */
      OLDER,
      {F16_ONE, F16_2_M12, F16_2_M12},
      {F16_ONE, F16_2_M12, F16_2_M12},

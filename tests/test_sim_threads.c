@@ -23,7 +23,7 @@ static int64_t shared_launches(const tgl_device *dev)
     return atomic_load(&sim->runner)->threads.shared_launches;
 }
 
-/* What a run leaves. A, B, C: at the same addresses in all runs, which are in the trace. */
+/* What a run leaves. A, B and C have the same addresses in all runs, because the trace has them. */
 typedef struct outcome {
     tgl_status status;
     tgl_counters counters;
@@ -72,7 +72,8 @@ static void free_outcome(outcome *x)
     free(x->C);
 }
 
-/* C is compared unless the run failed: then it is undefined. */
+/* Fails unless the outcomes are the same. C is not compared if the run failed: it is then
+ * undefined. */
 static void assert_same(const outcome *x, const outcome *y)
 {
     assert_status(x->status, y->status);
@@ -105,7 +106,8 @@ static void number_of_threads(void **state)
 
 /* ---- Kernels of the library ------------------------------------------------------------------ */
 
-/* is_shared: blocks do not wait for each other. The product has several tiles of each kernel. */
+/* is_shared: several threads run the launch, because its blocks do not wait for each other. The
+ * product has several tiles with each kernel. */
 typedef struct product {
     const char *kernel;
     tgl_type type;
@@ -170,8 +172,8 @@ static void and_in_a_random_order(void **state)
 
 /* ---- Kernels whose blocks affect each other -------------------------------------------------- */
 
-/* is_repeated: always on one thread. READS_BEFORE_WRITTEN is not if one thread happens to run all
- * blocks that it concerns. */
+/* is_repeated: the launch is always run again on one thread. READS_BEFORE_WRITTEN is not, if one
+ * thread happens to run all blocks that it concerns. */
 static const struct {
     const char *macros;
     tgl_status status;

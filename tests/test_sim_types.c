@@ -24,8 +24,8 @@ static void run(tgl_device *dev, const typed_case *c, tgl_status status)
 
 /* ---- Cases ----------------------------------------------------------------------------------- */
 
-/* The least odd multiple of `width`, a power of two, that is at least `least`: copies of `width`
- * elements are possible, and no wider ones. */
+/* The least odd multiple of `width`, a power of two, that is at least `least`. It allows copies of
+ * `width` elements, and no wider ones. */
 static int64_t odd_multiple(int64_t least, int width)
 {
     const int64_t count = (least + width - 1) / width;
@@ -53,7 +53,7 @@ static tgl_type either(uint64_t *seed, tgl_type x, tgl_type y)
     return random_int(seed, 0, 1) ? x : y;
 }
 
-/* What a case has besides its product. */
+/* Draws what a case has besides its product. */
 static void vary(uint64_t *seed, typed_case *c)
 {
     tgl_problem *p = &c->problem;
@@ -87,8 +87,8 @@ static void vary(uint64_t *seed, typed_case *c)
 
 enum { STRING = 80 };
 
-/* Lengths and depths beyond what a block or shared memory holds at once: of the small operand, up
- * to 4096 of k for one line. */
+/* A product with few rows or columns (`lines`), whose lengths and k exceed what a block or shared
+ * memory holds at once. Of a small operand of one line shared memory holds up to 4096 of k. */
 static tgl_problem few_lines(uint64_t *seed, tgl_type type, int lines, int layout, bool big_a,
                              int width)
 {
@@ -170,8 +170,9 @@ static void test_gemv(void **state)
     each(*state, "gemv", try_few_lines);
 }
 
-/* More lines than 16 an SM, longer than a step: two warps share K. In the last step one warp and
- * some lanes of the other are idle, and the last block has fewer lines than the others. */
+/* If the matrix has more than 16 rows for each SM, which are longer than a step, two warps share K.
+ * In the last step one warp and some lanes of the other are idle, and the last block has fewer
+ * rows. */
 static void test_many_lines(void **state)
 {
     static const int64_t depths[] = {2056, 2571};

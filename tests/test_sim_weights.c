@@ -20,7 +20,7 @@ static void check(tgl_device *dev, const weights_case *c)
     assert_string_equal(fault, "");
 }
 
-/* What the planner chooses: random layouts, factors and types. */
+/* Random layouts, factors and types, by the planner's choice. */
 static void random_products(void **state)
 {
     static const int64_t sizes[][3] = {{20, 70, 150}, {1, 150, 200}, {70, 1, 100}, {130, 140, 90}};
@@ -51,8 +51,9 @@ static void kernels(void **state)
     }
 }
 
-/* A product that the kernel for few rows takes: types, factors and alignment change from case to
- * case. */
+/* Makes a product for the kernel for few rows. Types, factors and alignment change from case to
+ * case.
+ */
 static weights_case case_of_rows(unsigned number)
 {
     static const int groups[] = {32, 128, 64, 0};
@@ -110,7 +111,7 @@ static void planned_rows(void **state)
     assert_true(plan_explains(*state, &p, "expanded to 16 bits by a pre-pass"));
 }
 
-/* Without workspace there is no room for the expanded weights. */
+/* Without workspace, products whose weights are expanded are refused. */
 static void no_workspace(void **state)
 {
     const tgl_problem p = weights_problem(TGL_BF16, TGL_I4, 66, 66, 160, 32);

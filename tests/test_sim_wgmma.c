@@ -18,7 +18,7 @@ static const struct {
             {"wgmma_64x16", 64, 16, true},         {"wgmma_256x144", 256, 144, true},
             {"wgmma_128x224", 128, 224, true},     {"wgmma_128x144", 128, 144, true}};
 
-/* A little more than a tile, by 5 or 8, and than a stage; of aligned rows. */
+/* Sizes a little above those of a tile, by 5 or 8, and of a stage. Rows are aligned. */
 static void every_configuration_in_every_layout(void **state)
 {
     int number = 0;
@@ -26,7 +26,7 @@ static void every_configuration_in_every_layout(void **state)
         for (int way = 0; way < 16; way++) {
             char kernel[80];
             const bool exchanged = way / 4 % 2 != 0, clusters = way / 8 != 0;
-            if (clusters && way % 4 != (int)(i % 4)) continue; /* in one layout */
+            if (clusters && way % 4 != (int)(i % 4)) continue; /* clusters in one layout only */
             if (!sweep_has(number++)) continue;
             snprintf(kernel, sizeof kernel, "%s:exchanged=%d,cluster=%d", rows[i].name, exchanged,
                      1 + (clusters && rows[i].has_clusters));
@@ -44,7 +44,7 @@ static void every_configuration_in_every_layout(void **state)
         }
 }
 
-/* TF32 is K-major; other layouts and distances are repacked. */
+/* wgmma reads TF32 operands that are K-major. Others, and unaligned ones, are repacked. */
 static void tf32_in_every_layout(void **state)
 {
     static const char *const kernels[] = {"wgmma_128x128", "wgmma_64x32:exchanged=1",
@@ -61,7 +61,7 @@ static void tf32_in_every_layout(void **state)
         }
 }
 
-/* The kernel of the plan has the left operand in registers, without a pre-pass. */
+/* Fails unless the plan's kernel reads the left operand from registers, without a pre-pass. */
 static void assert_in_registers(tgl_device *dev, const product *p)
 {
     char text[32768];
@@ -77,8 +77,8 @@ static void assert_in_registers(tgl_device *dev, const product *p)
     free_operands(dev, &o);
 }
 
-/* Rings that are filled several times, consumers in turn, clusters, edges, exchanged operands. The
- * right operand is K-major with long rows, or MN-major. */
+/* Left operands in registers: rings that are filled several times, alternating consumers, clusters,
+ * edges, exchanged operands. The right operand is K-major with long rows, or MN-major. */
 static void tf32_through_registers(void **state)
 {
     static const struct {
@@ -122,8 +122,8 @@ static float to_tf32(float x)
     return x;
 }
 
-/* B selects: column c of D is column p(c) of A, times 1 or -1. A is read by TMA, or repacked in
- * lines, or transposed, or read by threads. */
+/* B selects: column c of D is column p(c) of A, times 1 or -1. A is read by TMA, repacked row by
+ * row, transposed, or read by threads. */
 static void tf32_is_rounded_to_nearest(void **state)
 {
     enum { SIZE = 64 };
@@ -185,7 +185,7 @@ static void any_alignment(void **state)
     }
 }
 
-/* K from nothing to several stages, whole and split. */
+/* K from 0 to several stages, whole and split. */
 static void every_k(void **state)
 {
     static const int ks[] = {0, 1, 8, 63, 64, 65, 128, 320, 1000};
@@ -202,7 +202,7 @@ static void every_k(void **state)
         }
 }
 
-/* Matrices that are not read may be at any distance. */
+/* Without a product, matrices of a batch that are not read may have any stride. */
 static void no_product_in_a_batch(void **state)
 {
     product p = basic_product("wgmma_64x32", TGL_BF16, 11, 9, 0);
@@ -212,8 +212,8 @@ static void no_product_in_a_batch(void **state)
     run_product(*state, &p);
 }
 
-/* More tiles than resident blocks, in bands of 6 rows of tiles, or of 3 rows of clusters, on
- * a chip of 132 SMs: the last band has fewer. */
+/* More tiles than resident blocks. On a chip of 132 SMs, bands have 6 rows of tiles, or 3 rows of
+ * clusters, and the last band has fewer. */
 static void many_tiles(void **state)
 {
     static const char *const kernels[] = {"wgmma_64x16", "wgmma_64x16:cluster=2",

@@ -9,8 +9,8 @@
 
 /* ---- A chip of few SMs ----------------------------------------------------------------------- */
 
-/* The simulator takes the chip's SMs one after the other. With few SMs, a block has several tiles
- * of a small product. At least two clusters are resident. */
+/* The number of SMs of the simulated chip. With few SMs, a block has several tiles of a small
+ * product. At least two clusters are resident. */
 static int sms;
 
 static const tgl_chip *few_sms(const tgl_device *dev)
@@ -35,7 +35,8 @@ static int setup_few_sms(void **state)
     return 0;
 }
 
-/* So many problems of one cluster of tiles that a cluster of blocks has two, and some a third. */
+/* A number of problems, each with the tiles of one cluster, for which each cluster of blocks
+ * computes two, and some a third. */
 static int two_rounds(const tgl_device *dev, int cluster)
 {
     return 17 * dev->backend->chip(dev)->sms / (8 * cluster) + 1;
@@ -43,8 +44,8 @@ static int two_rounds(const tgl_device *dev, int cluster)
 
 /* ---- Options --------------------------------------------------------------------------------- */
 
-/* Each block has two or three tiles, which its consumers take in turn. A tile has three steps of
- * the ring's five stages, or so many that the parities of its barriers repeat. */
+/* Each block has two or three tiles, which its consumers take in turn. A tile has three steps,
+ * fewer than the five stages of the ring, or so many that the parities of its barriers repeat. */
 static void consumers_alternate(void **state)
 {
     static const char *const kernels[] = {"wgmma_64x256_alt", "wgmma_64x256_alt:exchanged=1",
@@ -99,8 +100,8 @@ static void results_are_stored_by_tma(void **state)
     }
 }
 
-/* With split-K, without a product, with scalars and a D elsewhere, with a second tile of a cluster
- * wholly behind the matrix, and with a D that TMA cannot store. */
+/* TMA stores with split-K, without a product, with device scalars and a separate D, with a second
+ * tile of a cluster beyond the matrix, and with a D that TMA cannot store. */
 static void tma_stores_in_other_ways(void **state)
 {
     static const char tiles[] = "wgmma_64x64_s12:exchanged=0";
@@ -145,7 +146,7 @@ static void tma_stores_in_other_ways(void **state)
     }
 }
 
-/* The blocks of a cluster share a tile: a K that gives some of them nothing, batches, edges. */
+/* The blocks of a cluster share a tile. Some get no part of K; batches, edges. */
 static void splits_in_clusters(void **state)
 {
     static const char *const kernels[] = {"wgmma_128x128:splits=2", "wgmma_64x64:splits=4",
@@ -189,7 +190,7 @@ static void clusters_of_rows_and_columns(void **state)
         for (int way = 0; way < 8; way++) {
             const bool is_tf32 = way / 4 != 0, is_long = cases[i].batch < 0;
             char kernel[80];
-            if (is_long && way % 4 != (int)i % 4) continue; /* in one layout */
+            if (is_long && way % 4 != (int)i % 4) continue; /* long products in one layout only */
             if (!sweep_has(number++)) continue;
             const bool exchanged = strstr(cases[i].kernel, "exchanged") != NULL;
             const bool through_registers = is_tf32 && way % 4 == (exchanged ? 0 : 3) && i < 5;
@@ -225,7 +226,7 @@ static void slivers_become_k_major(void **state)
     }
 }
 
-/* Some tiles whole, the others split; in clusters that share right tiles, and in batches. */
+/* Some tiles are whole and the others split, in clusters that share right tiles, and in batches. */
 static void some_tiles_whole(void **state)
 {
     static const char *const kernels[] = {

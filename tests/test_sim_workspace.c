@@ -7,7 +7,7 @@
 #include "backend/backend.h"
 #include "support.h"
 
-/* Columns: a kernel string, a product. Split over blocks, over clusters, over units of work. */
+/* Kernel strings and products: split over blocks, over clusters, and over units of work. */
 static const struct {
     const char *kernel;
     int64_t m, n, k;
@@ -100,8 +100,8 @@ static void assert_all(const float *C, int64_t count, float value)
         assert_true(C[i] == value);
 }
 
-/* Otherwise no block of the next run would be the last one, and C would not be written. Without a
- * product, C := beta*C does not change the counters. */
+/* If the counters were not zero, no block of the next run would be the last one of its tile, and C
+ * would not be written. C := beta*C, without a product, does not change the counters. */
 static void counters_are_zero_after_every_run(void **state)
 {
     static float C[C_MAX];

@@ -14,7 +14,7 @@
 enum {
     PATTERN = 0xa5,
     STACK = 1 << 20,
-    MOST = 13 << 10, /* of a thread with 16 KB: glibc keeps 2.3 KB for itself */
+    MOST = 13 << 10, /* the bytes that a thread with 16 KB may use: glibc takes 2.3 KB */
     MOST_TLS = 256,
     N = 200,
 };
@@ -164,7 +164,7 @@ static void *plan_and_run(void *argument)
     return NULL;
 }
 
-/* The second number is what the device's table says. */
+/* The simulator refuses a thread with 32 KB of stack, and uses at most 48 KB. */
 static void the_simulator_takes_what_it_says(void **state)
 {
     (void)state;
@@ -212,7 +212,7 @@ static void threads_of_the_host_pay_little_tls(void **state)
 
 /* ---- Messages -------------------------------------------------------------------------------- */
 
-/* A thread's message is its own, and a long one is complete. */
+/* Each thread has its own message, and a long one is complete. */
 static void *fail_with_a_long_message(void *argument)
 {
     static char message[4000];

@@ -60,9 +60,9 @@ static void sizes_just_past_a_tile_get_strips(void **state)
     }
 }
 
-/* Blocks of skinny_4_r8 take all registers of an SM. While 99 tiles run, they would have to wait
- * for the other 33 SMs: this was measured as 204 us, with skinny_4 108 us. Blocks of skinny_16 take
- * all registers, too, but no other kernel supports 16 columns. */
+/* Blocks of skinny_4_r8 take all registers of an SM. While 99 tiles run, only the other 33 SMs
+ * could run them: the product took 204 us, and 108 us with skinny_4. Blocks of skinny_16 take all
+ * registers, too, but no other kernel supports 16 columns. */
 static void strips_fit_beside_tiles(void **state)
 {
     (void)state;
@@ -75,7 +75,7 @@ static void strips_fit_beside_tiles(void **state)
     }
 }
 
-/* Sizes around multiples of the tile. */
+/* Sizes around multiples of the tile: strips have 1 to 16 rows or columns. */
 static void strips_are_of_1_to_16(void **state)
 {
     (void)state;
@@ -92,8 +92,8 @@ static void strips_are_of_1_to_16(void **state)
         }
 }
 
-/* Chips with unknown properties: for any prediction, a plan with strips has all of them and covers
- * D. */
+/* On chips with unknown properties, whatever is predicted, a plan with strips has all of them and
+ * covers D. */
 static void strips_are_complete_whatever_is_predicted(void **state)
 {
     (void)state;

@@ -68,7 +68,7 @@ static int free_samples(void **state)
 typedef struct worker {
     pthread_t thread;
     tgl_device *dev;
-    tgl_plan *plan; /* of samples[0]; or NULL */
+    tgl_plan *plan; /* a plan of samples[0], or NULL */
     int number, faults;
 } worker;
 
@@ -142,7 +142,7 @@ static void many_threads_share_a_plan(void **state)
     tgl_plan_destroy(plan);
 }
 
-/* Every call another shape, so that plans are made and evicted while others run. */
+/* Every call has another shape, so that plans are made and evicted while others run. */
 static void *call_many_shapes(void *argument)
 {
     worker *w = argument;
@@ -169,7 +169,7 @@ static void plans_come_and_go_while_others_run(void **state)
     run_workers(workers, call_many_shapes);
 }
 
-/* Failures of several threads; each sentence is a whole one. */
+/* Several threads fail at a time. Each error message must be whole. */
 static void *fail_often(void *argument)
 {
     worker *w = argument;

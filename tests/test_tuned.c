@@ -30,7 +30,7 @@ static void tuned_rows_name_what_there_is(void **state)
 /* What the planner would choose without the row. */
 static tgl_candidate choose_without(const tgl_tuned *row, const tgl_chip *chip, const tgl_shape *s)
 {
-    tgl_chip unknown = *chip; /* it has no rows */
+    tgl_chip unknown = *chip; /* a chip without rows in the table */
     unknown.name = "";
     const tgl_candidate predicted = choose_on(&unknown, s, NULL);
     const tgl_tuned *next = tgl_tuned_find(chip->name, s, row);
@@ -53,7 +53,7 @@ static bool is_needed(const tgl_tuned *row, const char *chip, tgl_type type, tgl
                   tgl_candidate_string(&other, without, sizeof without)) != 0;
 }
 
-/* The planner would choose the same kernel without such a row. */
+/* Without its row, the planner would choose another kernel for each product of the table. */
 static void no_row_says_what_the_planner_says_anyway(void **state)
 {
     (void)state;
@@ -100,7 +100,8 @@ static void rows_of_another_chip_are_advice(void **state)
     assert_false(tgl_tuned_holds(&row, "h100", &s, &tuned, &predicted));
 }
 
-/* Rows of f32 were measured in IEEE arithmetic: those of an emulation compete by prediction. */
+/* Rows of f32 were measured in IEEE arithmetic. Kernels of the mode ACCURATE compete with them by
+ * prediction. */
 static void rows_do_not_hold_against_an_emulation(void **state)
 {
     (void)state;
@@ -116,7 +117,7 @@ static void rows_do_not_hold_against_an_emulation(void **state)
     assert_false(tgl_tuned_holds(&row, "h200", &s, &tuned, &predicted));
 }
 
-/* Operands far beyond L2: an H100's memory is too slow for 128x128 tiles
+/* If operands far exceed L2, the memory of an H100 is too slow for 128x128 tiles
  * (docs/notes/2026-11-25-gpu-tensor-cores.md). */
 static void an_h100_has_large_tiles_for_large_products(void **state)
 {
@@ -170,7 +171,7 @@ static void what_holds_nearby_is_not_far_slower(void **state)
     assert_false(tgl_tuned_holds(&measured, "h200", &same, &tuned, &predicted));
 }
 
-/* Products of the sizes of a tuned entry that run another kernel or move other bytes. */
+/* A product with the sizes of a tuned entry that runs another kernel or moves other bytes. */
 static tgl_shape shape_like_measured(int difference)
 {
     tgl_shape s = shape_of(1000, 1000, 1000);

@@ -16,13 +16,14 @@ static inline float __int_as_float(int bits)
 }
 #include "lib/words.h"
 
-/* The scales of a row and of a column together: each is in [-113, 163] (scale_of()). */
+/* The sum of the exponents s of a row and of a column, each of which is in [-113, 163] if the
+ * line's words are not all 0. */
 enum { S_MIN = -2 * 113, S_MAX = 2 * 163 };
 
 static void scales_are_taken_away_with_one_rounding(void **state)
 {
-    /* Any number of leading ones, or a one behind any number of zeros, with and without a last bit:
-     * near the middle between two denormal numbers. */
+    /* Mantissas near the middle between two denormal numbers: any number of leading ones, or a one
+     * behind any number of zeros, with and without a last bit. */
     (void)state;
     for (int bit = 0; bit < 24; bit++) {
         for (int way = 0; way < 4; way++) {

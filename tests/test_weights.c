@@ -13,7 +13,7 @@ static void check(tgl_device *dev, const weights_case *c)
     assert_string_equal(fault, "");
 }
 
-/* Sizes up to a few blocks, vectors, and a long k that threads share. */
+/* Products of up to a few blocks, of one row or column, and of a long k that threads share. */
 static void random_products(void **state)
 {
     static const int64_t sizes[][3] = {{40, 70, 300}, {1, 300, 700},  {300, 1, 300},
@@ -25,8 +25,8 @@ static void random_products(void **state)
     }
 }
 
-/* Each integer, times each of its neighbours in a byte: A selects one k, and the factors are exact,
- * so that D must be the weight itself. */
+/* Each integer beside each other one in its byte. A selects one k, and the factors are exact, so
+ * that D must be the weight itself. */
 static void every_integer(void **state)
 {
     enum { K = 256 };
@@ -163,7 +163,7 @@ static void factors(void **state)
            SET(scaling_b, TGL_SCALING_BLOCK), SET(scale_group, 0));
 }
 
-/* Members that only weights may have. */
+/* Members that only problems with weights may set. */
 static void without_weights(void **state)
 {
     (void)state;
@@ -179,7 +179,7 @@ static void without_weights(void **state)
            SET(type_b, TGL_BF16), SET(scaling_b, TGL_SCALING_NONE));
 }
 
-/* A distance between the factors of the matrices of a batch, without factors. */
+/* A stride of factors for a batch without factors is refused. */
 static void stride_without_factors(void **state)
 {
     (void)state;

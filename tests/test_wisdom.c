@@ -52,8 +52,8 @@ static tgl_wisdom *open_wisdom(void)
     return w;
 }
 
-/* The kernel string of exactly the candidate that a kernel string names; the same text if it names
- * none. */
+/* The full kernel string of the candidate that a kernel string names, or the same text if it names
+ * none. Returns text. */
 static const char *exact(int size, const char *kernel, char text[TGL_KERNEL_STRING_SIZE])
 {
     const tgl_shape s = shape_of(size, size, size);
@@ -182,7 +182,7 @@ static void numbers_do_not_depend_on_the_locale(void **state)
     assert_int_equal(count_in_file(64), 1);
 }
 
-/* A process was killed or the disk was full. */
+/* A line is torn if a process was killed or the disk was full while it was written. */
 static void a_torn_line_is_skipped_and_ended(void **state)
 {
     (void)state;
@@ -198,7 +198,7 @@ static void a_torn_line_is_skipped_and_ended(void **state)
         tgl_wisdom_add(w, &other, &measured);
         tgl_wisdom_close(w);
         w = open_wisdom();
-        /* Without its '\n' the line is whole. */
+        /* If only its '\n' is missing, the line is whole. */
         assert_int_equal(count_of(w, 64), cut + 1 == length);
         assert_int_equal(tgl_wisdom_find(w, &other, &found), 1);
         free(found);
@@ -272,7 +272,7 @@ static void a_file_has_a_limit(void **state)
     tgl_wisdom_close(w);
 }
 
-/* Sets a variable to what it was, a text that is freed; NULL: it was not set. */
+/* Sets a variable to its old value and frees this text; NULL: it was not set. */
 static void restore(const char *name, char *value)
 {
     if (value != NULL)
@@ -382,7 +382,7 @@ static void processes_append_at_the_same_time(void **state)
     tgl_wisdom_close(w);
 }
 
-/* Planning opens no file: a file that appears later is read when somebody measures. */
+/* Planning opens no file. A file that appears later is read when a plan measures. */
 static void the_file_is_read_when_it_is_opened(void **state)
 {
     (void)state;
@@ -431,7 +431,7 @@ static void a_renamed_file_is_read_from_its_start(void **state)
     unlink(saved);
 }
 
-/* Lines that no library has written. None may be understood, or do any harm. */
+/* Lines that no library has written are skipped and do no harm. */
 static void hostile_lines_are_skipped(void **state)
 {
     (void)state;
@@ -440,7 +440,7 @@ static void hostile_lines_are_skipped(void **state)
     line_of(64, "simt_64x64x16", "17.5", "burst", line);
     const size_t length = strlen(line) - 1;
     uint64_t random = 1;
-    for (int i = 0; i < 3000; i++) { /* one byte of a good line is another one */
+    for (int i = 0; i < 3000; i++) { /* a good line with one changed byte */
         memcpy(text, line, length + 1);
         random = random * 6364136223846793005u + 1442695040888963407u;
         text[(random >> 33) % length] = (char)(random >> 56);
@@ -610,7 +610,7 @@ static void candidates_are_ordered(void **state)
     free(list);
 }
 
-/* Variants differ in one option, and in what depends on it. */
+/* Variants differ in one option, and in options that depend on it. */
 static void variants_have_another_option(void **state)
 {
     (void)state;

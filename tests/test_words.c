@@ -70,7 +70,7 @@ static void products_are_right(void **state)
         }
 }
 
-/* Parts of k of f32: by digits, words and FMAs. */
+/* Threads sum parts of k of f32 products, by digits, words or FMAs. The parts are then added. */
 static void parts_of_accurate_products_are_added(void **state)
 {
     (void)state;
@@ -90,7 +90,7 @@ static void parts_of_accurate_products_are_added(void **state)
     tgl_device_close(dev);
 }
 
-/* The same of int8, modulo 2^32. */
+/* Products of int8 are exact modulo 2^32. */
 static void integer_products_are_exact(void **state)
 {
     enum { M = 70, N = 90, K = 2100, ALPHA = -3, BETA = 5 };
@@ -204,7 +204,7 @@ static void infinite_words_take_fma(void **state)
     }
 }
 
-/* The bounds of docs/accuracy.md. */
+/* Errors are within the bounds of docs/accuracy.md. */
 static void accurate_errs_less_than_fma(void **state)
 {
     static const struct {

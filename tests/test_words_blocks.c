@@ -9,7 +9,7 @@
 /* Blocks of digits are multiplied by words->multiply_fewer. */
 static bool fewer_digits;
 
-/* C := a*b, or C += a*b, by packed operands, or by a itself (packed_a NULL). */
+/* C := a*b, or C += a*b if `add`, from packed operands; packed_a NULL: a is not packed. */
 static void multiply_packed_blocks(const word_block *a, const word_block *b, void *packed_a,
                                    void *packed_b, void *c, int64_t ldc, bool add)
 {
@@ -64,7 +64,7 @@ static void fill_block(word_block *x, int64_t large_at, int64_t zero_at, uint64_
         }
 }
 
-/* The product of two elements, without those of digits that are left out. */
+/* The product of two elements; of digits, without the products that are left out. */
 static double product_at(const word_block *a, const word_block *b, int64_t i, int64_t j, int64_t p)
 {
     const double x = get_at(a, i, p), y = get_at(b, j, p);
@@ -107,7 +107,7 @@ static void check_block(cpu_word_kind kind, const int64_t size[3], unsigned tran
     guarded_destroy(&b.memory);
 }
 
-/* All kinds and transposes. */
+/* Checks all kinds of words and transposes. */
 static void check_size(int64_t m, int64_t n, int64_t k, uint64_t *seed)
 {
     for (int kind = 0; kind < CPU_WORD_KINDS; kind++)
@@ -142,7 +142,7 @@ static void fewer_digits_are_multiplied(void **state)
     fewer_digits = false;
 }
 
-/* Whole panels and steps of A that is not packed. */
+/* An A that is not packed, of whole panels and steps. */
 static void unpacked_blocks_are_multiplied(void **state)
 {
     (void)state;
@@ -243,7 +243,7 @@ static void exponents_are_found(void **state)
             const cpu_word_kind t = variant & 1 ? CPU_WORDS_F32 : CPU_WORDS_BF16;
             if (!has_kind(t)) continue;
             const bool unpacked = (variant & 10) == 10 && t == CPU_WORDS_BF16 &&
-                                  words->exponents != NULL; /* of whole steps */
+                                  words->exponents != NULL; /* k is whole steps */
             const int64_t lines = LINES, k = unpacked ? 2 * CPU_WORDS_STEPS : K;
             word_block x = block_of(t, lines, k, (variant & 2) != 0, 1);
             for (int64_t q = 0; q < lines * k; q++)

@@ -40,7 +40,7 @@ static float unscale_of(const int8_t *packed, const word_block *x, int64_t line)
     return unscale;
 }
 
-/* What packing must find in a line; adds it to *expected. */
+/* Checks the digits of a line, and adds to *expected what packing must find in it. */
 static void check_line(const int8_t *packed, const word_block *x, bool is_a, int64_t line,
                        cpu_exponents *expected)
 {
@@ -153,8 +153,8 @@ static void small_elements_are_not_lost(void **state)
     }
 }
 
-/* Elements that are as large as each other, but whose results are denormal: digits cannot be scaled
- * back. */
+/* All elements have the same magnitude, but results are denormal, so that sums of digits cannot be
+ * scaled back. */
 static void denormal_results_are_right(void **state)
 {
     enum { N = 320, K = 512 };

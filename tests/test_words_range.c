@@ -23,7 +23,7 @@ static cpu_exponents exponents(int least, int most)
     return (cpu_exponents){.least = least, .most = most};
 }
 
-/* Words, products and sums are 0 or normal, and finite. */
+/* Whether all words, products and sums are 0 or normal, and finite. */
 static bool are_normal(int fraction, int64_t k, cpu_exponents a, cpu_exponents b)
 {
     const double least_a = ldexp(1, a.least - BIAS - fraction);
@@ -57,7 +57,7 @@ static void words_and_sums_are_normal_numbers(void **state)
     assert_true(permitted > 1000);
 }
 
-/* The least and the greatest element count, each in its own condition. */
+/* Both the least and the greatest element can exclude words, each by a condition of its own. */
 static void a_wide_range_counts_at_both_ends(void **state)
 {
     (void)state;
@@ -190,7 +190,7 @@ static void the_error_of_digits_is_below_its_bound(void **state)
             closest = fmax(closest, ratio);
         }
     }
-    assert_true(closest > 1e-3); /* the bound is not out of proportion */
+    assert_true(closest > 1e-3); /* the bound is not far too large */
 }
 
 int main(void)

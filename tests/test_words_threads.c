@@ -11,7 +11,8 @@
 
 enum { SIZE = 300 };
 
-/* Computes a product on a device and compares it with `expected`; NULL: with its own first. */
+/* A thread computes products on a device and compares them with `expected`; NULL: with its first.
+ */
 typedef struct computation {
     tgl_device *dev;
     float C[SIZE * SIZE];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One product of any floating-point types, with everything around it.
+ * Runs one product of any floating-point types and checks everything that it may write.
  */
 #include "typed_case.h"
 
@@ -41,8 +41,8 @@ static uint16_t to_bits(format f, double x)
     if (isinf(x)) return sign | infinite;
     frexp(x, &exponent); /* |x| < 2^exponent */
     const int scale = exponent - 1 > f.least ? exponent - 1 : f.least;
-    /* Units of the last place: rounded to even by the default rounding mode. An overflow of the
-     * fraction carries into the exponent. */
+    /* The number in units of its last place, rounded to even by the default rounding mode. An
+     * overflow of the fraction carries into the exponent. */
     const long units = lrint(ldexp(fabs(x), f.fraction - scale));
     const long bits = units == 0 ? 0 : units + ((long)(scale - f.least) << f.fraction);
     return sign | (uint16_t)(bits < infinite ? bits : infinite);
@@ -80,7 +80,7 @@ static double roundoff(tgl_type type)
 
 /* ---- Memory ---------------------------------------------------------------------------------- */
 
-/* A matrix as it is stored, and the problems of the batch at a stride. */
+/* A batch of stored matrices, `stride` elements apart. */
 typedef struct stored {
     tgl_type type;
     int64_t rows, cols, ld, stride;
@@ -104,7 +104,7 @@ static double draw(const typed_case *c, uint64_t *seed)
     return random_int(seed, 0, 1) ? (double)NAN : x < 0 ? -(double)INFINITY : (double)INFINITY;
 }
 
-/* What lies between the rows is NaN. */
+/* Makes a matrix of random elements. The elements between its rows are NaN. */
 static bool create(const typed_case *c, stored *x, uint64_t *seed)
 {
     const int64_t batch = x->stride == 0 ? 1 : c->problem.batch;
@@ -246,8 +246,8 @@ static long double activated(tgl_activation activation, long double x)
     }
 }
 
-/* D[z][i][j] as it should be, and how far a result may be from it: each of the sums and products is
- * rounded, and so is the result. */
+/* The expected D[z][i][j]. *bound := the maximum error of a result, because each sum, each product
+ * and the result itself are rounded. */
 static long double expected(const typed_case *c, const memory_of_case *m, int64_t z, int64_t i,
                             int64_t j, double *bound)
 {
@@ -284,7 +284,7 @@ static long double expected(const typed_case *c, const memory_of_case *m, int64_
     const double sums = roundoff(p->type_a == TGL_F64 ? TGL_F64 : TGL_F32);
     const double error = (double)(p->k + 16) * sums * (double)size;
     *bound = error + roundoff(m->d.type) * ((double)fabsl(value) + error);
-    if (m->d.type == TGL_F16) *bound += 0x1p-25; /* below its least normal number */
+    if (m->d.type == TGL_F16) *bound += 0x1p-25; /* half of the least denormal number */
     return value;
 }
 

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# unique_names.sh: no two files of the repository have the same name, so that a name identifies a file.
-# CMakeLists.txt and README.md are excepted: CMake and viewers of folders expect these names. So are
-# files of results, which are named after their suite in a folder for each machine.
+# unique_names.sh: checks that no two files of the repository have the same name, so that a name identifies a
+# file. Exceptions are CMakeLists.txt, README.md and __init__.py, whose names are given, and files of results,
+# which are named after their suite in a folder for each machine.
 set -eu
 cd "$(dirname "$0")/.."
 git rev-parse --is-inside-work-tree >/dev/null 2>&1 || exit 77 # a source archive without git

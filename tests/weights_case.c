@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Products with weights of 8 or 4 bits: see weights_case.h.
+ * Runs products with weights of 8 or 4 bits (weights_case.h).
  */
 #include "weights_case.h"
 #include "scaled_case.h"
@@ -14,7 +14,8 @@ enum { A, B, C, D, BIAS, FACTORS, ZEROS, OPERANDS };
 
 typedef struct operand {
     tgl_type type;
-    int64_t count, skip; /* bytes of B, elements of the others; `skip` of them come before */
+    int64_t count, skip; /* in bytes for B, in elements for the others; `skip` come before the
+                            matrix */
     void *host, *device;
 } operand;
 
@@ -47,7 +48,7 @@ static int64_t at(const tgl_problem *p, tgl_transpose trans, int64_t ld, int64_t
     return is_flipped(p, trans) ? col * ld + row : row * ld + col;
 }
 
-/* Elements of a batch of matrices with whole last lines. */
+/* The number of elements of a batch, with the padding of the last row. */
 static int64_t count_of(const tgl_problem *p, int64_t rows, int64_t cols, tgl_transpose trans,
                         int64_t ld, int64_t stride)
 {
@@ -59,7 +60,7 @@ static int64_t ld_of_factors(const tgl_problem *p)
     return p->scaling_b != TGL_SCALING_GROUP ? 0 : p->ld_scale_b != 0 ? p->ld_scale_b : p->n;
 }
 
-/* Where the factor of a weight is. */
+/* The index of the factor of a weight. */
 static int64_t factor_at(const tgl_problem *p, int64_t problem, int64_t k, int64_t column)
 {
     const int64_t group = p->scaling_b == TGL_SCALING_GROUP ? k / p->scale_group : 0;
@@ -93,7 +94,7 @@ static void set_operands(weights_run *r)
     r->x[ZEROS] = (operand){.type = TGL_I8, .count = p->type_zero_b != 0 ? factors : 0};
 }
 
-/* A number of any sign with a magnitude from 1/4 to 4; a power of two if is_power. */
+/* A random number of either sign with a magnitude from 1/4 to 4; a power of two if is_power. */
 static float draw_factor(bool is_power, unsigned *state)
 {
     const unsigned random = draw(state);
@@ -159,7 +160,7 @@ static double integer_at(const weights_run *r, int64_t i)
     return half < 8 ? half : half - 16;
 }
 
-/* The weight, not rounded to 16 bits. */
+/* The value of a weight, not rounded to 16 bits. */
 static double weight(const weights_run *r, int64_t problem, int64_t k, int64_t column)
 {
     const tgl_problem *p = &r->of->problem;
@@ -171,7 +172,7 @@ static double weight(const weights_run *r, int64_t problem, int64_t k, int64_t c
     return (q - zero) * scaled_load(TGL_F32, r->x[FACTORS].host, i);
 }
 
-/* D[row][col] before it is rounded. *error: a bound of its error. */
+/* D[row][col] before it is rounded. *error := a bound of its error. */
 static double expected(const weights_run *r, int64_t problem, int64_t row, int64_t col,
                        double *error)
 {

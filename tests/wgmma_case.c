@@ -11,7 +11,8 @@ static size_t bytes_of(tgl_type type, int64_t count)
     return tgl_type_size(type) * (size_t)count;
 }
 
-/* To nearest even, with `bits` of fraction; the exponents of the tests are those of all types. */
+/* Rounds x to `bits` bits of fraction, ties to even. The exponents in the tests are within the
+ * range of all types. */
 static double round_to(double x, int bits)
 {
     int exponent;
@@ -26,7 +27,7 @@ static double rounded(tgl_type type, double x)
     return type == TGL_F16 ? round_to(x, 10) : type == TGL_BF16 ? round_to(x, 7) : (float)x;
 }
 
-/* x is a value of the type. */
+/* Stores x, which must be a value of the type. */
 static void put(void *elements, tgl_type type, int64_t at, double x)
 {
     const float f = (float)x;
@@ -133,7 +134,7 @@ static const char *describe(const product *p)
     return text;
 }
 
-/* All of D's memory, gaps between rows included. */
+/* Compares all of D's memory, including the gaps between rows. */
 static void compare(const product *p, const operands *o, const matrix *D, const char *before)
 {
     for (int64_t i = 0; i < D->count; i++) {

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# without_sim.sh SOURCE BUILD CC: builds in BUILD with -DTEGULA_SIM=OFF. The library works without the
-# simulator and says so. The sizes of the libraries are printed, for .ci/run.
+# without_sim.sh SOURCE BUILD CC: builds in BUILD with -DTEGULA_SIM=OFF, and checks that the library works without
+# the simulator and reports that it has none. Prints the sizes of the libraries, for .ci/run.
 set -eu
 source=$1 build=$2 compiler=$3
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the tests of products by words share.
+ * Functions for the tests of products by words (words_case.h).
  */
 #include "words_case.h"
 
@@ -12,7 +12,7 @@ const tgl_type types_of_words[CPU_WORD_KINDS] = {TGL_BF16, TGL_F32, TGL_F16, TGL
 
 const cpu_words *words;
 
-/* What tests have asked for, and whether a tier had it. */
+/* The names that tests have passed to has_part(), and whether any tier had the part. */
 static struct part {
     const char *name; /* NULL: unused */
     bool is_tested;
@@ -39,7 +39,7 @@ bool has_kind(cpu_word_kind kind)
     return has_part(names[kind], words->multiply[kind] != NULL);
 }
 
-/* Prints what no tier had. Returns whether there was anything. */
+/* Prints the parts that no tier had. Returns whether there were any. */
 static bool print_untested(void)
 {
     bool is_complete = true;

@@ -28,7 +28,8 @@ def rows_of(path):
 
 
 def predict(tegula, row):
-    """Microseconds, and whether an operand is repacked; None if the kernel does not serve the product now."""
+    """The predicted microseconds, and whether an operand is repacked; None: the kernel does not support the
+    product now."""
     command = [tegula, "explain", "--chip", CHIPS[row["chip"]], "-m", row["m"], "-n", row["n"], "-k", row["k"],
                "--batch", row["batch"], "--kernel", row["kernel"]]
     command += ["--type", "f32", "--compute", "tf32"] if row["type"] == "tf32" else ["--type", row["type"]]

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Distributed products in FP64 on MPI ranks: Tegula, ScaLAPACK and COSMA run alternately in one
-// program, each with its own distribution: shards, blocks of 256 on a column of ranks, and COSMA's.
-// bench/dist_mpi.sh builds it.
+// Times distributed products in FP64 on MPI ranks. Tegula, ScaLAPACK and COSMA run alternately in
+// one program, each with matrices in a distribution of its own: shards of rows or columns for
+// Tegula, blocks of 256 x 256 on a column of ranks for ScaLAPACK. bench/dist_mpi.sh builds the
+// program.
 //
 //     mpirun -n 2 --bind-to core build/dist_mpi M N K [RUNS]
 //
-// For each library a line: the median over the runs of the slowest rank's time, its quartiles,
-// GFLOP/s, and whether 64 elements of C on each rank are exact.
+// Prints a line for each library: the median and the quartiles, over the runs, of the slowest
+// rank's time; GFLOP/s; and whether 64 elements of C on each rank are exact.
 
 #include "tegula/mpi.h"
 
@@ -48,7 +49,8 @@ void require(bool ok, const char *what)
     MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-// A pseudorandom integer from -1 to 2, so that sums are exact in any order. salt 1: of A, 2: of B.
+// A pseudorandom element of A (salt 1) or B (salt 2): an integer from -1 to 2, so that sums are
+// exact in any order.
 double element(int64_t row, int64_t column, uint64_t salt)
 {
     uint64_t x = static_cast<uint64_t>(row) * 0x9e3779b97f4a7c15u +
@@ -67,7 +69,7 @@ double expected(int64_t row, int64_t column)
 }
 
 using Place =
-    std::function<std::pair<int64_t, int64_t>(int64_t)>; // of a stored element in the whole matrix
+    std::function<std::pair<int64_t, int64_t>(int64_t)>; // row and column of a stored element
 
 void fill(double *X, int64_t count, uint64_t salt, const Place &place)
 {
@@ -235,7 +237,7 @@ Library cosma_library(bool overlaps)
 // ---- Times
 // -----------------------------------------------------------------------------------------------------
 
-// Of the slowest rank.
+// The time of one run on the slowest rank.
 double seconds_of(const Library &library)
 {
     MPI_Barrier(MPI_COMM_WORLD);
@@ -263,7 +265,7 @@ bool report(const Library &library)
 
 bool measure(std::vector<Library> &libraries, int runs)
 {
-    for (int i = -1; i < runs; i++) // the first one is not counted
+    for (int i = -1; i < runs; i++) // run -1 is not counted
         for (Library &library : libraries) {
             const double seconds = seconds_of(library);
             if (i >= 0) library.seconds.push_back(seconds);
@@ -299,7 +301,8 @@ int main(int argc, char **argv)
     require(tgl_device_open("cpu", &one_thread, &dev) == TGL_OK, "the device");
     require(tgl_dist_open_mpi(MPI_COMM_WORLD, dev, nullptr, &dist) == TGL_OK,
             "Tegula's communicator");
-    const bool is_long = k > m && k > n; // as `tegula dist bench`: shards of the longest axis
+    const bool is_long =
+        k > m && k > n; // as in `tegula dist bench`, shards divide the longest of m, n, k
     const tgl_dist_layout shards[] = {is_long ? columns_of(m, k) : rows_of(m, k), rows_of(k, n),
                                       rows_of(m, n)};
     const tgl_dist_layout blocks[] = {blocks_of(m, k), blocks_of(k, n), blocks_of(m, n)};

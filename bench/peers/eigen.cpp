@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Eigen as a library with a CBLAS interface, so that `tegula bench` can time it: Eigen itself is
-// headers only. Compile with -O3 -march=native -fopenmp, as a user of Eigen would.
+// Eigen as a library with a CBLAS interface, so that `tegula bench` can time it; Eigen itself
+// consists of headers only. Compile with -O3 -march=native -fopenmp, as a user of Eigen would.
 #include <Eigen/Core>
 #include <cstdio>
 

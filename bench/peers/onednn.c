@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Products of bf16 by oneDNN, so that `tegula bench` can time them: they need a primitive, which
- * oneDNN (version 2) makes of structs that only its headers describe. Links to oneDNN, whose
- * dnnl_sgemm() and dnnl_gemm_s8s8s32() a program finds through this library too.
+ * Products of bf16 by oneDNN (version 2), so that `tegula bench` can time them. They need a
+ * primitive, an object that oneDNN makes from structs which only its headers describe. This library
+ * is linked with oneDNN, so a program also finds dnnl_sgemm() and dnnl_gemm_s8s8s32() through it.
  */
 #include <oneapi/dnnl/dnnl.h>
 #include <stdbool.h>
@@ -22,7 +22,8 @@ static struct {
     dnnl_memory_t memories[3]; /* A, B, C */
 } made;
 
-/* A row-major matrix of rows x columns, or the transposed one of a stored columns x rows. */
+/* Describes a row-major matrix of rows x columns or, if transposed, the transpose of a stored
+ * matrix of columns x rows. */
 static bool describe(dnnl_memory_desc_t *matrix, int64_t rows, int64_t columns, bool transposed,
                      dnnl_data_type_t type)
 {
@@ -71,8 +72,8 @@ static void forget_product(void)
     made.is_made = false;
 }
 
-/* C := op(A)*op(B), contiguous and row-major, bf16 with a result of bf16 or f32. The primitive is
- * kept for the next call. 0: done. */
+/* C := op(A)*op(B) for contiguous row-major matrices. A and B are bf16, C is bf16 or f32. The
+ * primitive is kept for the next call. Returns 0 on success. */
 int tegula_peer_bf16(int trans_a, int trans_b, int64_t m, int64_t n, int64_t k, const void *A,
                      const void *B, void *C, int result_is_f32);
 

@@ -104,8 +104,8 @@ function partsOf(source) {
   return parts;
 }
 
-// What the rung changes, in two sentences of that comment. Where several rungs share a source file, a line
-// of a drawing there describes each rung; the text of the rung's line follows.
+// What the rung changes, in two sentences of that comment. If several rungs share a source file, a drawing in
+// the comment has a line for each rung; the text of the rung's line is added to the sentences.
 function ideaOf(rung, parts) {
   const prose = parts.filter((part) => !part[0]).map((part) => part[1]);
   const own = parts.map((part) => part[1].match(new RegExp(`^ *${rung.number} ${rung.name} .* {2,}(\\S.*)$`, "m")));
@@ -231,7 +231,7 @@ const CELL = 20, ROW = 17, LEFT = 100; // pixels, in the drawings of banks and s
 function drawSectors(trace, step) {
   const groups = sharers(step.global), scale = CELL / WORD;
   const starts = [...new Set(groups.map(([offset]) => Math.floor(offset / LINE)))].sort((x, y) => x - y);
-  const sectors = [...new Set(groups.flatMap(([offset]) => // an access of 16 bytes may begin before its matrix
+  const sectors = [...new Set(groups.flatMap(([offset]) => // the bytes of an access may lie in two sectors
     [Math.floor(offset / SECTOR), Math.floor((offset + step.bytes - 1) / SECTOR)]))];
   const y = (offset) => 20 + starts.indexOf(Math.floor(offset / LINE)) * ROW;
   const x = (offset) => LEFT + (offset % LINE) * scale;

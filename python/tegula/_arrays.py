@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the package has to know of an array: where it is, its form, its device and stream.
+"""Describes an array: its address, its form (shape, strides and type), its device and stream.
 
 NumPy arrays and PyTorch tensors are read through their attributes, other arrays through
 __cuda_array_interface__, DLPack or __array_interface__. describe() never copies memory.
@@ -21,7 +21,7 @@ _NUMPY_TYPES = {np.dtype(name): number for name, number in TYPES.items()
 
 
 class Operand(NamedTuple):
-    """An array as the library sees it."""
+    """An array, described for the library."""
 
     array: Any  # what the caller gave
     owner: Any  # keeps the memory alive
@@ -30,12 +30,12 @@ class Operand(NamedTuple):
     device: str  # "cpu" or "cuda:N"
     stream: Optional[int]  # cuda: the stream in which the array is up to date; 0: the default
     writable: bool
-    is_of_any_stream: bool = False  # a prepared operand: products of all streams use it
+    is_of_any_stream: bool = False  # True for a prepared operand: products in all streams use it
 
 
 @lru_cache(maxsize=4096)
 def _span(form: Form) -> Tuple[int, int]:
-    """The bytes that an array uses before and from its first element on."""
+    """The byte offsets of an array's memory from its element 0: the least, and the end."""
     if 0 in form.shape:
         return 0, 0
     steps = [(n - 1) * s for n, s in zip(form.shape, form.strides)]
@@ -70,7 +70,7 @@ def _numpy_type(name: str, dtype: np.dtype) -> int:
 
 @lru_cache(maxsize=4096)
 def _form(shape: Ints, byte_strides: Optional[Ints], number: int, is_aligned: bool) -> Form:
-    """The form of an array whose strides count bytes; None: row-major."""
+    """The form of an array. byte_strides: its strides in bytes; None: row-major."""
     size = TYPE_SIZES[number]
     if byte_strides is None:
         return Form(shape, (), number).row_major._replace(usable=is_aligned)
@@ -89,8 +89,8 @@ def _from_torch(name: str, torch: Any, x: Any) -> Operand:
         raise TypeError(f"{name} has the layout {x.layout}; only dense tensors can be multiplied")
     if x.requires_grad and torch.is_grad_enabled():
         raise ValueError(f"{name} requires a gradient: use tegula.torch.matmul(), or detach()")
-    # x itself, except for views such as x.conj() and its imaginary part. The product takes the
-    # conjugates of a and b, so that x.conj() of one of them is not copied.
+    # `owner` is x, unless x is a view such as y.conj() or y.conj().imag, whose elements differ from
+    # those in memory. The library can conjugate a and b itself, so their conjugates are not copied.
     conj = x.is_conj() and name in ("a", "b")
     owner = (x.conj() if conj else x.resolve_conj()).resolve_neg()
     form = Form(tuple(x.shape), tuple(owner.stride()),
@@ -110,7 +110,7 @@ def _from_cuda_interface(name: str, x: Any) -> Operand:
     pointer, read_only = facts["data"]
     form = _form(tuple(facts["shape"]), facts.get("strides"), _numpy_type(name, dtype),
                  pointer % dtype.itemsize == 0)
-    # The interface does not name the GPU; without DLPack beside it the array is on the first.
+    # The interface does not name the GPU. If the array does not support DLPack either, GPU 0 is assumed.
     index = x.__dlpack_device__()[1] if hasattr(x, "__dlpack_device__") else 0
     stream = facts.get("stream") or 0
     return Operand(x, x, pointer, form, f"cuda:{index}",
@@ -133,7 +133,7 @@ def _from_dlpack(name: str, array: Any) -> Operand:
 
 
 def _check_is_plain(name: str, x: Any) -> None:
-    """Raises TypeError if the elements in memory are not all that the array means."""
+    """Raises TypeError if an array has more than its elements in memory, such as a mask or a unit."""
     kind = type(x)
     is_masked = isinstance(x, np.ma.MaskedArray)
     for interface in "__array_interface__", "__cuda_array_interface__":
@@ -149,7 +149,7 @@ def _check_is_plain(name: str, x: Any) -> None:
 
 
 def describe(name: str, x: Any) -> Operand:
-    """The operand of an array. name: what errors call it."""
+    """The operand of an array. name: its name in error messages."""
     if isinstance(x, np.ndarray):
         if type(x) is not np.ndarray:
             _check_is_plain(name, x)
@@ -191,7 +191,7 @@ def _is_cupy(x: Any) -> bool:
 def numpy_dtype(number: int) -> np.dtype:
     if TYPE_NAMES[number] not in ADDED_TYPES:
         return np.dtype(TYPE_NAMES[number])
-    import ml_dtypes  # whoever has arrays of these types outside PyTorch has it
+    import ml_dtypes  # installed wherever NumPy arrays of these types exist
     dtype: np.dtype = np.dtype(getattr(ml_dtypes, TYPE_NAMES[number]))
     return dtype
 
@@ -202,12 +202,12 @@ def _empty_of_cupy(device: Any, shape: Ints, dtype: np.dtype) -> Any:
 
 
 def maker_like(x: Operand, form: Form) -> Callable[[], Any]:
-    """A function that makes arrays of this form, of the library and on the device of x. It does not
-    keep x."""
+    """A function that makes arrays of this form, of the same library and on the same device as x. It
+    holds no reference to x."""
     array = x.array
     if is_torch(array):
         torch = sys.modules["torch"]
-        # 1 us faster than torch.empty() (PyTorch 2.15).
+        # empty_strided() takes 1 us less than torch.empty() (PyTorch 2.15).
         return partial(torch.empty_strided, form.shape, form.strides,
                        dtype=getattr(torch, TYPE_NAMES[form.type]), device=array.device)
     if x.device == "cpu":
@@ -221,12 +221,12 @@ def maker_like(x: Operand, form: Form) -> Callable[[], Any]:
 
 
 def empty_like(x: Operand, form: Form) -> Operand:
-    """A new array of this form, of the library and on the device of x."""
+    """A new array of this form, of the same library and on the same device as x."""
     return describe("out", maker_like(x, form)())
 
 
 def row_major_copy(name: str, x: Operand) -> Operand:
-    """A copy for strides that BLAS cannot express."""
+    """A row-major copy of an array whose strides BLAS cannot express."""
     if is_torch(x.array):
         return describe(name, x.owner.contiguous())
     if _is_cupy(x.array):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The compiled path of a call (python/call.c), which computes products that were computed before."""
+"""The compiled path (python/call.c), which computes products like those that were computed before."""
 
 import ctypes
 import os
@@ -16,10 +16,10 @@ from ._library import check, lib
 
 
 def _load(library: str) -> Any:
-    """The compiled module, from the folder of the library's file. None: there is none for this Python,
-    and ctypes makes all calls."""
+    """The compiled module, from the folder of the library's file. None: there is none for this version of
+    Python, so all calls of the library are made by ctypes."""
     folder = os.path.dirname(library)
-    if not folder:  # the loader of the system has found the library
+    if not folder:  # the library was found by the system's loader
         return None
     finder = FileFinder(folder, (ExtensionFileLoader, EXTENSION_SUFFIXES))
     spec = finder.find_spec("tegula._call")
@@ -28,7 +28,7 @@ def _load(library: str) -> Any:
     try:
         module = module_from_spec(spec)
         spec.loader.exec_module(module)
-    except ImportError:  # it was built for another system
+    except ImportError:  # the module was built for another system
         return None
     return module
 
@@ -39,7 +39,7 @@ calls: Any = None
 
 if _module is not None:
     calls = _module.Calls(ctypes.cast(lib.tgl_plan_run_operands, ctypes.c_void_p).value, check, hold)
-    calls.know(np.ndarray, _module.BUFFER, False, None, None, None, None)  # the first, which is found first
+    calls.know(np.ndarray, _module.BUFFER, False, None, None, None, None)  # first, so that it is found first
     os.register_at_fork(after_in_child=calls.clear)  # plans belong to a process
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of arguments that are not arrays. Messages say the name, what was given, and what is expected."""
+"""Checks of arguments that are not arrays. A message has the name, the given and the expected value."""
 
 import operator
 from typing import Any
@@ -15,7 +15,7 @@ def number(name: str, x: Any) -> float:
 
 
 def factor(name: str, x: Any) -> complex:
-    """As number(), but a complex number stays one. float() of NumPy's drops the imaginary part."""
+    """As number(), but a complex number stays complex. float() of NumPy's would drop the imaginary part."""
     try:
         if not isinstance(x, (str, bytes)):
             value = complex(x)
@@ -37,6 +37,6 @@ def integer(name: str, x: Any, least: int) -> int:
 
 
 def check_text(name: str, x: Any) -> None:
-    """Text or None."""
+    """Raises TypeError unless x is text or None."""
     if x is not None and not isinstance(x, str):
         raise TypeError(f"{name} is {x!r}; it must be text")

@@ -30,7 +30,8 @@ os.register_at_fork(after_in_child=_after_fork)
 
 
 def process() -> int:
-    """A number that changes in the child of a fork(). Handles belong to one process."""
+    """A number that differs between a process and its child by fork(). It tells to which process a handle
+    belongs."""
     return _process
 
 
@@ -84,7 +85,7 @@ class Device:
 
 
 def _aligned_copy(x: np.ndarray) -> np.ndarray:
-    """Aligned as GPU memory is, so that the simulator counts the sectors that a GPU accesses."""
+    """A copy that is aligned as GPU memory is, so that the simulator counts the sectors of a GPU."""
     memory = np.empty(x.nbytes + 128, np.uint8)
     begin = -memory.ctypes.data % 128
     copy: np.ndarray = memory[begin:begin + x.nbytes].view(x.dtype).reshape(x.shape)
@@ -135,8 +136,8 @@ class DeviceArray:
 
 def _load_nvrtc() -> None:
     """Loads NVRTC from the packages of this Python (pip install nvidia-cuda-nvrtc) if there is a
-    driver. The C library then finds it by its name. Without this it searches such packages only in
-    environments that are activated."""
+    driver, so that the C library finds it by its name. By itself the C library searches such packages
+    only in activated environments."""
     if "TEGULA_NVRTC" in os.environ:
         return
     nvidia = find_spec("nvidia")
@@ -167,8 +168,8 @@ def device(name: str = "auto", threads: int = 0) -> Device:
     check(lib.tgl_device_open(name.encode(), byref(DeviceOptions(threads=threads)),
                               byref(handle)))
     opened = Device(handle, threads)
-    # Another thread may have opened the device meanwhile: all use the first one. "cuda" and "auto"
-    # are further names of the same device.
+    # Another thread may have opened the device meanwhile; then all threads use the first handle. "cuda"
+    # and "auto" are further names of the same device.
     kept = _open_devices.setdefault((opened.name, threads), opened)
     if kept is not opened:
         lib.tgl_device_close(handle)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads DLPack capsules, for arrays that offer nothing simpler.
+"""Reads arrays through DLPack capsules, if they support neither of the array interfaces.
 
-The capsule keeps its name and so owns the memory: its destructor calls the producer's deleter.
+A consumer that takes over the memory renames the capsule. This module does not, so the memory still
+belongs to the capsule, whose destructor frees it.
 """
 
 import ctypes
@@ -14,7 +15,7 @@ _TYPE_NAMES = {(2, 16): "float16", (2, 32): "float32", (2, 64): "float64", (4, 1
                (10, 8): "float8_e4m3fn",
                (12, 8): "float8_e5m2", (0, 8): "int8", (0, 32): "int32", (5, 64): "complex64", (5, 128): "complex128"}
 _READ_ONLY = 1  # DLPACK_FLAG_BITMASK_READ_ONLY
-_IS_COPIED = 2  # the producer has made a copy: what is written to it would be lost
+_IS_COPIED = 2  # the producer has made a copy, so a result that is written to it would be lost
 _LEGACY_STREAM = 1  # CUDA's default stream in the protocol
 
 
@@ -41,7 +42,7 @@ _get_pointer = ctypes.PYFUNCTYPE(c_void_p, py_object, c_char_p)(
 
 
 class Described(NamedTuple):
-    """A tensor of a capsule. Strides count elements. The owner keeps the memory alive."""
+    """The tensor in a capsule. Strides count elements. The owner keeps the memory alive."""
 
     owner: Any
     pointer: int
@@ -54,12 +55,12 @@ class Described(NamedTuple):
 
 
 def _export(array: Any) -> Any:
-    """The capsule of an array, whose memory is ready for use in CUDA's default stream."""
+    """The capsule of an array. Its memory is up to date in CUDA's default stream."""
     on_gpu = array.__dlpack_device__()[0] in (CUDA, CUDA_MANAGED)
     options = {"stream": _LEGACY_STREAM} if on_gpu else {}
     try:
         return array.__dlpack__(max_version=(1, 0), **options)
-    except TypeError:  # a producer of a version before 1.0
+    except TypeError:  # the producer supports a version of DLPack before 1.0
         return array.__dlpack__(**options)
 
 

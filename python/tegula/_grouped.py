@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""grouped_matmul(): products whose sizes differ from group to group, and are in an array."""
+"""grouped_matmul(): a product for each group, whose sizes differ and are in an array on the device."""
 
 from ctypes import byref, c_void_p, pointer
 from functools import lru_cache
@@ -31,7 +31,7 @@ class _Recipe(NamedTuple):
     activation: Optional[str]
     compute: str
     kernel: Optional[str]
-    scaling: Tuple[int, int, int, int]  # of Scales
+    scaling: Tuple[int, int, int, int]  # Scales.scaling
 
 
 def _layout(name: str, form: Form) -> Tuple[int, int]:
@@ -126,24 +126,24 @@ def grouped_matmul(a: Any, b: Any, offs: Any = None, *, sizes: Any = None, bias:
                    activation: Optional[str] = None, out: Any = None, compute: str = "default",
                    kernel: Optional[str] = None, device: Place = None, scale_a: Any = None,
                    scale_b: Any = None) -> Any:
-    """A product for each group, as torch._grouped_mm() and, with scale_a and scale_b,
-    torch._scaled_grouped_mm(); the sizes are read on the device.
+    """Computes a product for each group, as torch._grouped_mm() does and, with scale_a and scale_b,
+    torch._scaled_grouped_mm(). The sizes of the groups are read on the device.
 
     offs: where each group ends, a vector of int32 on the device of a and b. sizes: instead of offs,
         the size of each group. Sizes may be 0, and nothing needs to be padded.
     a (m, k), b (groups, k, n): rows of a, sorted by group, times the group's b. The result is
         (m, n); rows behind the last group are not written.
     a (m, k), b (k, n): columns of a and rows of b, sorted by group. The result is (groups, m, n).
-    a (groups, m, k), b (groups, k, n), sizes: of each a and result only the first rows. The other
-        rows of the result are not written.
+    a (groups, m, k), b (groups, k, n), sizes: only the first sizes[i] rows of a[i] and of the result's
+        matrix i are used. The other rows of the result are not written.
     bias: (groups, n). activation, compute, device: as in matmul().
-    scale_a, scale_b: factors of a and b, for 8-bit types and groups of rows: those of matmul() for each
-        matrix, with the group as an additional first dimension if the array has one. With a (m, k) and
-        b (groups, k, n): scale_a (1,), (m,) or, for each 128 of k, (m, k/128); scale_b (groups,),
-        (groups, n), (groups, k/128, n) or (groups, k/128, n/128), rounded up. The strides of
-        torch._scaled_grouped_mm and DeepGEMM need no copy, with b and scale_b of the latter
-        transposed.
-    out: a row-major array for the result, which overlaps no other array. Of float8 products it may
+    scale_a, scale_b: factors of a and b, for 8-bit types and groups of rows. The factors of a matrix
+        have the shapes that matmul() takes; if a or b has a first dimension for the groups, so have its
+        factors. With a (m, k) and b (groups, k, n): scale_a (1,), (m,) or, for each 128 of k,
+        (m, k/128); scale_b (groups,), (groups, n), (groups, k/128, n) or (groups, k/128, n/128),
+        rounded up. Factors with the strides of torch._scaled_grouped_mm or DeepGEMM are not copied; b
+        and scale_b of DeepGEMM must be transposed.
+    out: a row-major array for the result, which overlaps no other array. For float8 products it may
         also be of float32 or float16.
     kernel: as in plan().
     """

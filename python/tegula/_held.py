@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays of a GPU that queued products use: they are kept until the products have run.
+"""Keeps arrays in GPU memory until the queued products that use them have run.
 
-Their libraries may give the memory away as soon as nothing refers to an array: JAX does, whatever is
-queued in the streams of others. PyTorch's memory stays in the order of its current stream, in which
-products of tensors run.
+As soon as nothing refers to an array, its library may use the memory for another array. JAX does so even
+if other libraries have queued work with it. Memory of PyTorch need not be kept: PyTorch reuses it in the
+order of its current stream, in which products of tensors run.
 """
 
 import atexit
@@ -15,16 +15,17 @@ from typing import Any, Deque, List, NamedTuple, Optional, Sequence
 from ._devices import Device
 from ._library import check, lib
 
-_MOST = 256  # products that are kept before a call waits for the device
+_MOST = 256  # maximum number of queued products whose arrays are kept; then a call waits for the device
 
 
 class _Queued(NamedTuple):
     device: Device
-    timer: c_void_p  # started in the stream behind the product
+    timer: c_void_p  # started in the stream after the product
     owners: Sequence[Any]
 
     def has_passed(self) -> bool:
-        """Also after a failure, and if a CUDA graph captures the product: its caller keeps the arrays."""
+        """Whether the product has run. Also true after a failure, and if a CUDA graph captures the
+        product, because the caller must then keep the arrays."""
         passed = c_int()
         if lib.tgl_timer_passed(self.timer, byref(passed)) == 0 and not passed.value:
             return False
@@ -32,13 +33,14 @@ class _Queued(NamedTuple):
         return True
 
 
-# Threads take entries out and put them back without a lock: letting an array go may run any code.
+# Threads take entries out and put them back without a lock, because releasing an array may run any
+# Python code, even a function of this module.
 _queued: Deque[_Queued] = deque()
 _of_parents: List[_Queued] = []
 
 
 def release_passed() -> None:
-    """Lets the arrays go whose products have run."""
+    """Releases the arrays whose products have run."""
     for _ in range(len(_queued)):
         try:
             entry = _queued.popleft()
@@ -49,8 +51,8 @@ def release_passed() -> None:
 
 
 def hold(device: Device, stream: Optional[int], owners: Sequence[Any]) -> None:
-    """Keeps the owners until the work that is now in the stream is complete, and a later call of this
-    function finds that."""
+    """Keeps the owners at least until the work that is now in the stream is complete. A later call of this
+    function or of release_passed() releases them."""
     release_passed()
     if len(_queued) >= _MOST:
         device.sync()
@@ -73,7 +75,7 @@ def _wait_for_all() -> None:
 
 
 def _after_fork() -> None:
-    """A child must not free what belongs to the parent's GPU."""
+    """Keeps the arrays of the parent, because the child must not free memory of the parent's GPU."""
     _of_parents.extend(_queued)
     _queued.clear()
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shapes and strides, and how BLAS expresses them: order, transposes, leading dimensions.
+"""Translates shapes and strides to the arguments of BLAS: order, transposes, leading dimensions.
 
-Functions of forms only: no array is touched here.
+The functions take forms (shape, strides, type) and never access an array.
 """
 
 import itertools
@@ -23,10 +23,11 @@ class Form(NamedTuple):
     strides: Ints  # elements
     type: int  # tgl_type
     usable: bool = True  # False: misaligned, or strides that are not whole elements
-    conj: bool = False  # the elements are the conjugates of those in memory: a or b only
+    conj: bool = False  # only for a and b: the elements are the conjugates of those in memory
 
     def leading_dimension(self, order: int) -> Optional[int]:
-        """The ld of matrices stored in this order, 0 if any ld fits; None: they are not."""
+        """The leading dimension of matrices that are stored in this order; 0: any one fits; None: the
+        matrices are not stored in this order."""
         if 0 in self.shape:
             return 0
         if not self.usable:
@@ -60,7 +61,7 @@ class Layouts(NamedTuple):
 
     a: Form
     b: Form
-    c: Optional[Form]  # None: there is none, or C is D
+    c: Optional[Form]  # None: there is no C, or C is D
     out: Form  # D
     bias: Optional[Form]  # (..., 1, n) or (..., m, 1)
 
@@ -69,9 +70,9 @@ class Scheme(NamedTuple):
     """How a product is computed."""
 
     layouts: Layouts
-    result: Form  # as the caller sees it
+    result: Form  # the form of the array that the caller gets
     copies: Tuple[str, ...]  # operands that are replaced by row-major copies
-    out_is_usable: bool  # False: the result has to be computed elsewhere
+    out_is_usable: bool  # False: the result is computed in another array and copied to out
 
 
 # ---- Shapes -------------------------------------------------------------------------------------
@@ -94,7 +95,7 @@ def _batch_shape(a: Ints, b: Ints) -> Ints:
 
 
 def _as_matrix(x: Form, add_row: bool, add_column: bool) -> Form:
-    """x with the dimension of rows or columns that a vector does not have."""
+    """x with a dimension of size 1 for the rows or columns that a vector does not have."""
     shape, strides = x.shape, x.strides
     if add_column:
         shape, strides = shape + (1,), strides + (0,)
@@ -104,7 +105,7 @@ def _as_matrix(x: Form, add_row: bool, add_column: bool) -> Form:
 
 
 def _broadcast(name: str, x: Form, batch: Ints) -> Form:
-    """x with these batch dimensions."""
+    """x, broadcast to these batch dimensions."""
     own = x.shape[:-2]
     if own == batch:
         return x
@@ -144,8 +145,8 @@ def _bias_is_contiguous(x: Form, given: Ints, m: int, n: int, shape: Ints) -> bo
 @lru_cache(maxsize=1024)
 def lay_out(a: Form, b: Form, c: Optional[Form], out: Optional[Form], bias: Optional[Form],
             type_d: int, by_rows: bool = False) -> Scheme:
-    """How arrays of these forms are multiplied. out is None: the result is row-major, of type_d.
-    by_rows: C and D must be stored by rows.
+    """Decides how arrays of these forms are multiplied. If out is None, the result is row-major and has
+    the type type_d. by_rows: C and D must be row-major.
 
     Raises ValueError if the arrays do not fit together.
     """
@@ -196,7 +197,7 @@ def lay_out(a: Form, b: Form, c: Optional[Form], out: Optional[Form], bias: Opti
 
 
 def bias_kind(layouts: Layouts) -> int:
-    """The tgl_bias."""
+    """The tgl_bias of the bias."""
     if layouts.bias is None:
         return BIAS_NONE
     rows, columns = layouts.bias.shape[-2:]
@@ -204,7 +205,7 @@ def bias_kind(layouts: Layouts) -> int:
 
 
 def _stored(x: Form, order: int) -> Tuple[int, int]:
-    """The transpose and the leading dimension of A or B."""
+    """The tgl_transpose and the leading dimension of A or B in a problem of this order."""
     ld = x.leading_dimension(order)
     if ld is not None:
         return CONJ_NO_TRANS if x.conj else NO_TRANS, ld
@@ -212,12 +213,12 @@ def _stored(x: Form, order: int) -> Tuple[int, int]:
     return CONJ_TRANS if x.conj else TRANS, ld or 0
 
 
-# A dimension of the batch: its size, and the stride of each operand.
+# A batch dimension: its size, and the strides of the operands in the order of Layouts.
 _Dimension = Tuple[int, Ints]
 
 
 def _merged(layouts: Layouts) -> List[_Dimension]:
-    """The batch dimensions, with neighbours merged where that leaves one stride per operand."""
+    """The batch dimensions. Neighbouring ones are merged if each operand has one stride over both."""
     merged: List[_Dimension] = []
     for axis, size in enumerate(layouts.out.shape[:-2]):
         steps = tuple(x.strides[axis] if x else 0 for x in layouts)
@@ -231,8 +232,8 @@ def _merged(layouts: Layouts) -> List[_Dimension]:
 
 
 def _is_batch(dimension: _Dimension, d: Form, order: int) -> bool:
-    """Whether the library accepts the dimension as its batch: no negative stride, and results one
-    behind the other or interleaved within the leading dimension."""
+    """Whether the library accepts the dimension as its batch. No stride may be negative, and the matrices
+    of the result must follow each other or be interleaved within the leading dimension."""
     count, steps = dimension
     if count == 0:
         return True
@@ -244,9 +245,10 @@ def _is_batch(dimension: _Dimension, d: Form, order: int) -> bool:
 
 
 def to_problem(layouts: Layouts, compute: int) -> Tuple[Problem, int, List[Ints]]:
-    """The problem, the bias's stride, and the byte offsets of a, b, c, d and bias in each run.
+    """The problem, the batch stride of the bias, and for each run the byte offsets of a, b, c, d and bias.
 
-    The innermost batch dimension is the library's batch; the others take one run for each index.
+    The innermost batch dimension is the library's batch if the library accepts it. For the other
+    dimensions the plan runs once for each index.
     """
     a, b, c, d, _ = layouts
     order = _common_order(d, c)

@@ -16,7 +16,7 @@ SIDES = {"a": 1, "b": 2}
 EFFORT = {None: 0, "estimate": 1, "measure": 2}
 ACTIVATIONS = {None: 0, "relu": 1, "gelu": 2, "silu": 3}
 
-# tgl_type, and the bytes of an element.
+# The numbers of tgl_type, and below the bytes of an element.
 TYPES = {"float32": 1, "float64": 2, "float16": 3, "bfloat16": 4, "float8_e4m3fn": 5,
          "float8_e5m2": 6, "int8": 7, "int32": 8, "complex64": 9, "complex128": 10}
 TYPE_NAMES = {number: name for name, number in TYPES.items()}
@@ -24,13 +24,13 @@ TYPE_SIZES = {1: 4, 2: 8, 3: 2, 4: 2, 5: 1, 6: 1, 7: 1, 8: 4, 9: 8, 10: 16}
 # Types that the package ml_dtypes adds to NumPy.
 ADDED_TYPES = ("bfloat16", "float8_e4m3fn", "float8_e5m2")
 SCALING_NONE, SCALING_TENSOR, SCALING_LINE, SCALING_BLOCK, SCALING_LINE_128 = range(5)
-SCALE_BLOCK = 128  # k, rows or columns of a block that has a factor
+SCALE_BLOCK = 128  # elements of a block with its own factor, along k and along rows or columns
 _USUAL_RESULTS = {TYPES["int8"]: TYPES["int32"], TYPES["float8_e4m3fn"]: TYPES["bfloat16"],
                   TYPES["float8_e5m2"]: TYPES["bfloat16"]}
 
 
 def usual_result(number: int, is_scaled: bool = False) -> int:
-    """The type of the product of two arrays of this type, if no other is asked for."""
+    """The default type of the product of two arrays of this type."""
     if is_scaled and number == TYPES["int8"]:
         return TYPES["float32"]
     return _USUAL_RESULTS.get(number, number)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""matmul(), plan(), explain() and prepare(): from arrays to recipes and addresses."""
+"""matmul(), plan(), explain() and prepare(). They turn arrays into recipes of plans, and addresses."""
 
 from typing import Any, List, NamedTuple, Optional, Tuple, Union
 
@@ -23,12 +23,12 @@ _UNPREPARED = (None, None)
 
 
 class _Product(NamedTuple):
-    """The arrays of a product, checked, and how it is computed. Nothing is allocated yet."""
+    """The checked arrays of a product, and how it is computed. No array has been made for it yet."""
 
-    given: Tuple[Optional[Operand], ...]  # a, b, c, d, bias; d is None: an array is to be made
-    prepared: Tuple[Optional[Prepared], Optional[Prepared]]  # of a and b
-    out: Optional[Operand]  # what the caller gave
-    like: Operand  # the result is of its library
+    given: Tuple[Optional[Operand], ...]  # a, b, c, d, bias; d is None: an array has to be made
+    prepared: Tuple[Optional[Prepared], Optional[Prepared]]  # a and b, if they are prepared
+    out: Optional[Operand]  # the array that the caller gave for the result
+    like: Operand  # a new result is an array of the same library as this one
     scheme: Scheme
     beta: complex
     place: str  # the device of the arrays
@@ -40,7 +40,7 @@ def _form(x: Optional[Operand]) -> Optional[Form]:
 
 
 def _is_same(x: Optional[Operand], y: Optional[Operand]) -> bool:
-    """Whether both are the same elements of memory."""
+    """Whether both describe the same elements in memory."""
     return (x is not None and y is not None and
             (x.pointer, x.form, x.device) == (y.pointer, y.form, y.device))
 
@@ -50,7 +50,7 @@ def _describe_factor(name: str, x: Any) -> Operand:
 
 
 def _prepared_factor(name: str, x: Any) -> Optional[Prepared]:
-    """a or b, if it is prepared and can be used."""
+    """x if it is a prepared operand, else None. Raises ValueError if it cannot be used as `name`."""
     if not isinstance(x, Prepared):
         return None
     x.taken_as(name)
@@ -91,12 +91,12 @@ def _describe_product(a: Any, b: Any, out: Any, c: Any, bias: Any, beta: Optiona
 
     like = x if target is None else target
     type_d = usual_result(x.form.type, is_scaled) if target is None else target.form.type
-    by_rows = prepared != _UNPREPARED  # operands are prepared for results that are stored by rows
+    by_rows = prepared != _UNPREPARED  # operands are prepared for row-major results
     scheme = lay_out(x.form, y.form, _form(addend), _form(target), _form(vector), type_d, by_rows)
     d = target
     if target is not None and (not scheme.out_is_usable or
                                any(overlap(target, p) for p in (x, y, addend, vector) + scales if p)):
-        d = None  # the result is computed elsewhere and copied to out
+        d = None  # the result is computed in another array and copied to out
         if addend is None and beta != 0:
             addend = target
         scheme = lay_out(x.form, y.form, _form(addend), None, _form(vector), type_d, by_rows)
@@ -105,7 +105,7 @@ def _describe_product(a: Any, b: Any, out: Any, c: Any, bias: Any, beta: Optiona
 
 
 def _choose_compute(compute: Optional[str], product: _Product) -> str:
-    """What the caller says, else what the operands are prepared for."""
+    """The compute mode that the caller gave, else the one that the operands are prepared for."""
     if compute is not None:
         return compute
     if product.prepared == _UNPREPARED:
@@ -117,7 +117,7 @@ def _choose_compute(compute: Optional[str], product: _Product) -> str:
 
 
 def _choose_device(place: str, wanted: Place) -> Device:
-    """The device that multiplies arrays at `place`."""
+    """The device that multiplies arrays of the device `place`."""
     if wanted is None:
         return open_device(place)
     if not isinstance(wanted, (str, Device)):
@@ -138,7 +138,7 @@ def _recipe(product: _Product, options: Options, device: Place) -> Recipe:
 
 
 def _usable(product: _Product) -> Tuple[Optional[Operand], ...]:
-    """The operands a, b, c, d and bias. Makes d, and copies what the library cannot use."""
+    """The operands a, b, c, d and bias. Makes d, and copies arrays that the library cannot access."""
     a, b, c, d, bias = product.given
     if d is None:
         d = empty_like(product.like, product.scheme.result)
@@ -157,8 +157,8 @@ def _streams(operands: Tuple[Optional[Operand], ...], out: Optional[Operand]) ->
 
 def _hold(chosen: Device, product: _Product, operands: Tuple[Optional[Operand], ...],
           stream: Optional[int]) -> None:
-    """Keeps what a product in this stream uses until it has run. PyTorch's memory stays in the order of
-    its stream; a prepared operand can be of another stream."""
+    """Keeps the arrays that a product in this stream uses until it has run. Tensors of PyTorch need not be
+    kept (_held.py), except for prepared operands, which other streams may use."""
     owners = tuple(x.owner for x in operands if x is not None and x.device != "cpu" and
                    (x.is_of_any_stream or not is_torch(x.array)))
     if owners:
@@ -195,9 +195,10 @@ def _run(plan: PlanBase, product: _Product, alpha: complex) -> Any:
 
 def _learn(arrays: Tuple[Any, ...], options: Tuple[Any, ...], owner: Any, plan: PlanBase,
            product: _Product, result: Any) -> None:
-    """Tells the compiled path about this product, if one run on the arrays as they are computes it.
+    """Tells the compiled path about this product, if one run computes it without copies of arrays.
 
-    options: what else selects the plan. owner: keeps the plan; None: whoever calls does."""
+    options: the arguments besides the arrays that select the plan. owner: an object that keeps the plan
+    alive; None: the caller keeps it."""
     scheme, handle = product.scheme, plan.handle()
     if calls is None or product.prepared != _UNPREPARED or scheme.copies or \
             product.scales.are_copied or \
@@ -215,32 +216,34 @@ def matmul(a: Any, b: Any, out: Any = None, *, alpha: complex = 1.0, beta: Optio
            c: Any = None, bias: Any = None, activation: Optional[str] = None,
            epilogue: Optional[str] = None, compute: Optional[str] = None,
            device: Place = None, scale_a: Any = None, scale_b: Any = None) -> Any:
-    """activation(alpha * a @ b + beta * c + bias), written to out if it is given.
+    """Computes activation(alpha * a @ b + beta * c + bias), and writes it to out if out is given.
 
-    a, b: vectors, matrices or batches of matrices with the shapes of numpy.matmul(), of float32,
-        float64, float16, bfloat16, complex64, complex128 or int8: NumPy arrays, PyTorch tensors, CuPy arrays, and others
-        with __array_interface__, __cuda_array_interface__ or DLPack, both of one type. The product is computed on the
-        device and in the stream of the arrays. The result is an array of the same library.
-        Products of int8 are of int32, modulo 2^32; alpha and beta must then be integers.
-        float8_e4m3fn and float8_e5m2 are those of PyTorch and ml_dtypes, and may be mixed; the result
-        is of bfloat16, or as out says.
+    a, b: vectors, matrices or batches of matrices with the shapes of numpy.matmul(). They are NumPy arrays,
+        PyTorch tensors, CuPy arrays, or others with __array_interface__, __cuda_array_interface__ or DLPack.
+        Both have one type: float32, float64, float16, bfloat16, complex64, complex128, int8, or a float8
+        type. The product is computed on the device and in the stream of the arrays. The result is an array
+        of the same library.
+        The result of int8 is int32, modulo 2^32; alpha and beta must then be integers.
+        float8_e4m3fn and float8_e5m2 are the types of PyTorch and ml_dtypes, and may be mixed; the result
+        is bfloat16, or has the type of out.
     scale_a, scale_b: factors of a and b, for 8-bit types: arrays of float32 on the device of a and b,
         with one element, or one for each row of a, (m,) or (m, 1), or column of b, (n,) or (1, n).
-        For float8 also one for each 128 of k: for each row of a or column of b, (m, k/128) or (k/128, n),
-        or each 128 of them, (m/128, k/128) or (k/128, n/128), rounded up; both a and b have such
-        factors. The strides of torch._scaled_mm need no copy.
-        Products of int8 with factors are of float32, or as out says.
+        For float8 also one factor for each 128 of k, and for each row of a or column of b, (m, k/128) or
+        (k/128, n), or for each 128 of these, (m/128, k/128) or (k/128, n/128), rounded up. Then both a
+        and b must have factors for each 128 of k. Factors with the strides of torch._scaled_mm are not
+        copied. The result of int8 with factors is float32, or has the type of out.
     out: where the result is written. It may overlap the other arrays.
     alpha, beta: may be complex in products of complex arrays.
-    beta: 1 if c is given, else 0. c: of the shape of the result; without it, beta is for out.
-    bias: of the shape (n,) or (..., 1, n) for each column, (..., m, 1) for each row.
+    c: an array of the shape of the result. beta: by default 1 if c is given, else 0. With beta, but without
+        c, out is C.
+    bias: an element for each column, with the shape (n,) or (..., 1, n), or for each row, (..., m, 1).
     activation: "relu", "gelu" or "silu".
     epilogue: a C expression instead of the activation and the sum, with acc (alpha * a @ b),
         c (beta * c), bias, row and col; on GPUs and "sim". Do not take it from untrusted sources.
     compute: the arithmetic that is permitted: "default", "ieee", "accurate", "tf32" or "fast".
-        None: that of a prepared operand, else "default".
-    device: None: where the arrays are. "sim": the simulator, for arrays in host memory; or a device
-        of tegula.device().
+        None: the mode of a prepared operand, else "default".
+    device: None: the device of the arrays. "sim": the simulator, for arrays in host memory. Or a device
+        that tegula.device() returned.
     """
     if calls is not None and not thread.keeps_plans:
         result = calls.run(a, b, out, c, bias, scale_a, scale_b, alpha, beta, compute, activation, epilogue, device)
@@ -260,11 +263,11 @@ class Plan(PlanBase):
 
     def __init__(self, recipe: Recipe) -> None:
         super().__init__(recipe)
-        self._key = object()  # the compiled path keeps this, and not the plan
+        self._key = object()  # stands for the plan in the compiled path, which must not keep the plan alive
 
     def __call__(self, a: Any, b: Any, out: Any = None, *, alpha: complex = 1.0,
                  beta: Optional[complex] = None, c: Any = None, bias: Any = None) -> Any:
-        """As matmul(), for arrays of the shapes, strides and types that the plan was made for."""
+        """Like matmul(), for arrays with the shapes, strides and types that the plan was made for."""
         key = self._key, None, None, None
         if calls is not None:
             result = calls.run(a, b, out, c, bias, None, None, alpha, beta, *key)
@@ -286,7 +289,7 @@ class Plan(PlanBase):
 
 
 def _text(form: Optional[Form]) -> str:
-    """A form in an error message."""
+    """Describes a form in an error message."""
     if form is None:
         return "none"
     return f"the shape {form.shape}, strides {form.strides} and type {TYPE_NAMES[form.type]}"
@@ -296,11 +299,11 @@ def plan(a: Any, b: Any, out: Any = None, *, c: Any = None, bias: Any = None,
          activation: Optional[str] = None, epilogue: Optional[str] = None,
          compute: Optional[str] = None, device: Place = None, kernel: Optional[str] = None,
          workspace_limit: int = 0, effort: Optional[str] = None) -> Plan:
-    """A plan for arrays like these: only their shapes, strides, types and devices matter.
+    """Makes a plan for arrays like these. Only their shapes, strides, types and devices matter.
 
     kernel: a kernel string instead of the planner's choice. workspace_limit: bytes; 0: the default,
-    -1: none. effort: "measure": measures candidates; "estimate": does not; None: as the
-    environment says. The other arguments are those of matmul().
+    -1: none. effort: "measure": candidates are measured; "estimate": they are not; None: the environment
+    variable TEGULA_EFFORT decides. The other arguments are those of matmul().
     """
     product = _describe_product(a, b, out, c, bias, None)
     options = Options(_choose_compute(compute, product), activation, epilogue, kernel,
@@ -310,10 +313,10 @@ def plan(a: Any, b: Any, out: Any = None, *, c: Any = None, bias: Any = None,
 
 def explain(a: Any, b: Any, out: Any = None, *, chip: Optional[str] = None, device: Place = None,
             c: Any = None, bias: Any = None, compute: Optional[str] = None, **options: Any) -> str:
-    """Which kernel multiplies arrays like these, and why. options: the others of plan().
+    """Says which kernel multiplies arrays like these, and why. options: further arguments of plan().
 
-    chip: explains the choice for a GPU that need not be there; tegula.chips() lists them. Arrays of
-    numpy.empty() then describe the product.
+    chip: the name of a GPU, which this machine need not have, for which the choice is explained;
+    tegula.chips() lists the names. Arrays of numpy.empty() can then describe the product.
     """
     if chip is None:
         return plan(a, b, out, device=device, c=c, bias=bias, compute=compute, **options).explain()
@@ -327,15 +330,15 @@ def prepare(x: Any, side: str = "b", *, size: int = 4096, compute: str = "accura
             device: Place = None, kernel: Optional[str] = None) -> Prepared:
     """Makes a matrix ready for many products: matmul() and plans take the result in its place.
 
-    On GPUs with compute="accurate", which splits both operands before it multiplies, products then
-    leave out the splitting of this one. The results are bitwise the same. Elsewhere nothing is
-    prepared, and products run as without it.
+    On GPUs, compute="accurate" splits both operands into words before it multiplies them. A prepared
+    operand is split once, and not in each product. The results are bitwise the same. In all other cases
+    nothing is prepared, and products run as they do with the matrix itself.
 
-    x: an array, as of matmul(). Its elements must not change as long as it is used.
-    side: the operand that it is, "a" or "b".
-    size: the rows of a, or for side="a" the columns of b, in one of the products. The kernel that
-        suits this size decides whether there is something to prepare.
-    compute, device: as of matmul(). kernel: as of plan().
+    x: an array that matmul() accepts. Its elements must not change as long as the result is used.
+    side: which operand x is, "a" or "b".
+    size: for side="b" the number of rows of a, for side="a" the number of columns of b, in one of the
+        products. It decides which kernel is used, and so whether there is something to prepare.
+    compute, device: as in matmul(). kernel: as in plan().
     """
     if not isinstance(side, str) or side not in SIDES:
         raise ValueError(f"side is {side!r}; it must be 'a' or 'b'")

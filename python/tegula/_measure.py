@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""bench() and ladder(): measurements as rows of data."""
+"""bench() and ladder(), which return measurements as rows of a table."""
 
 import math
 import statistics
@@ -16,11 +16,11 @@ from ._matmul import Place, Plan, plan as make_plan
 
 Size = Union[int, Tuple[int, int, int]]
 
-_SAMPLE_SECONDS = 2e-3  # far above the resolution of the clocks
+_SAMPLE_SECONDS = 2e-3  # duration of a sample, far above the resolution of the clocks
 
 
 class Table(List[Dict[str, Any]]):
-    """A list of rows, each a dict with the same keys. pandas.DataFrame(table) takes it as well."""
+    """A list of rows, each a dict with the same keys. pandas.DataFrame() accepts it."""
 
     def __init__(self, rows: Iterable[Dict[str, Any]], x: str, y: Sequence[str]) -> None:
         super().__init__(rows)
@@ -78,7 +78,7 @@ def _on_host(array: Any) -> np.ndarray:
 
 
 def _device_seconds(dev: Device, call: Callable[[], Any], calls: int) -> float:
-    """The time of a call, by the device's timer."""
+    """The mean time of a call in seconds, measured with the device's timer."""
     timer, seconds = c_void_p(), c_double()
     check(lib.tgl_timer_create(dev.handle, byref(timer)))
     try:
@@ -92,7 +92,7 @@ def _device_seconds(dev: Device, call: Callable[[], Any], calls: int) -> float:
 
 
 def _medians(dev: Device, calls: Sequence[Callable[[], Any]], seconds: float) -> List[float]:
-    """The median time of each call. They are timed in turn."""
+    """The median time of each of the calls, which are timed in turn."""
     repeats = []
     for call in calls:
         call()  # warms up
@@ -128,10 +128,10 @@ def _bench_row(dev: Device, size: Tuple[int, int, int], dtype: np.dtype, compute
 def bench(sizes: Iterable[Size] = (256, 512, 1024, 2048), *, dtype: Any = np.float32,
           device: Place = "auto", compute: str = "default", kernel: Optional[str] = None,
           seconds: float = 0.5) -> Table:
-    """Times products of random matrices, and numpy.matmul() in turn with them on the CPU.
+    """Times products of random matrices. On the CPU, numpy.matmul() is timed in turn with them.
 
-    sizes: n for n x n x n, or (m, n, k). seconds: the time to spend on a row. Times are medians of
-    calls from Python of a plan that was made before. `tegula bench` compares with other libraries.
+    sizes: a list of n for n x n x n, or (m, n, k). seconds: the time to spend on a row. A plan is made
+    first; the times are medians of its calls from Python. `tegula bench` compares with other libraries.
     """
     if isinstance(sizes, (str, int)):
         raise TypeError(f"sizes is {sizes!r}; it must be a list, such as [256, (16, 4096, 4096)]")
@@ -143,19 +143,21 @@ def bench(sizes: Iterable[Size] = (256, 512, 1024, 2048), *, dtype: Any = np.flo
     return Table(rows, "size", ["gflops"] + ["numpy_gflops"] * (dev.name == "cpu"))
 
 
-# What each chapter multiplies: how the names of its rungs begin, the type, the compute mode.
+# For each chapter of the ladder (the teaching kernels): the prefix of its kernels' names, the element
+# type and the compute mode. A kernel of the ladder is called a rung.
 _CHAPTERS = {1: ("", np.float32, "default"), 2: ("f16_", np.float16, "default"),
              3: ("words_", np.float32, "tf32")}
 
 
 def _chapter(name: str) -> int:
-    """The chapter of a rung; chapter 1 has all that begin with no other chapter's prefix."""
+    """The chapter of a rung. Chapter 1 has all rungs without the prefix of another chapter."""
     return next((c for c in (2, 3) if name.startswith(_CHAPTERS[c][0])), 1)
 
 
 def _rung(planned: Plan, name: str, a: Any, b: Any, exact: np.ndarray,
           bound: np.ndarray) -> Dict[str, Any]:
-    """Runs a rung of the ladder once. The error is in units of 2^-24 |A||B|, beyond the rounding to f16."""
+    """Runs a rung of the ladder once. Its error is in units of 2^-24 |A||B|; the error of rounding the result
+    to f16 is subtracted."""
     m, k, n = a.shape[-2], a.shape[-1], b.shape[-1]
     dev = planned.device
     out = dev.array(np.full((m, n), np.nan, a.dtype))
@@ -171,8 +173,8 @@ def _rung(planned: Plan, name: str, a: Any, b: Any, exact: np.ndarray,
 
 
 def ladder(size: Size = 128, *, device: Place = "sim", chapter: int = 1) -> Table:
-    """Runs the teaching kernels of a chapter and returns a row for each: 1, f32 from the naive one up;
-    2, f16 on tensor cores; 3, f32 by products of TF32 on tensor cores.
+    """Runs the teaching kernels of a chapter and returns a row for each. Chapter 1 has f32 kernels from a
+    naive one up, chapter 2 f16 on tensor cores, chapter 3 f32 by products of TF32 on tensor cores.
 
     On "sim" a row has the counts of tgl_counters: requests, sectors, wavefronts, bank conflicts. On
     a GPU it has times. max_error is in units of 2^-24 |A||B|. docs/ladder.md describes the kernels.
@@ -193,7 +195,7 @@ def ladder(size: Size = 128, *, device: Place = "sim", chapter: int = 1) -> Tabl
             continue
         try:
             planned = make_plan(a, b, device=dev, kernel=kernel, compute=compute)
-        except UnsupportedError:  # such as rungs that need sizes or a chip of their own
+        except UnsupportedError:  # some rungs need certain sizes or a certain chip
             continue
         rows.append(_rung(planned, name, a, b, exact, bound))
     y = ["global_load_sectors", "shared_load_conflicts"] if dev.name == "sim" else ["gflops"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans: problems that are prepared for a device. A recipe is all that a plan is made from."""
+"""Plans of products. A recipe has everything that a plan is made from."""
 
 import atexit
 import contextlib
@@ -18,7 +18,7 @@ from ._library import (ACTIVATIONS, COMPUTE, EFFORT, Counters, Epilogue, Operand
 
 
 class Options(NamedTuple):
-    """What a plan computes besides the product, and how."""
+    """The options of a plan: the epilogue, the compute mode and so on."""
 
     compute: str = "default"
     activation: Optional[str] = None
@@ -35,7 +35,7 @@ class Options(NamedTuple):
 
 
 class Recipe(NamedTuple):
-    """Hashable and picklable."""
+    """Everything that a plan is made from. It can be hashed and pickled."""
 
     layouts: Layouts
     options: Options
@@ -87,7 +87,8 @@ class Handle:
 
 
 class PlanBase:
-    """A plan without arrays. Threads may share it. It is made anew after fork() and pickling."""
+    """A plan that runs on addresses. Threads may share it. After fork() and after unpickling, its handle is
+    made again."""
 
     def __init__(self, recipe: Recipe) -> None:
         self.recipe = recipe
@@ -118,7 +119,7 @@ class PlanBase:
 
     @property
     def workspace_bytes(self) -> int:
-        """The memory for partial results that a run takes from the device."""
+        """The workspace of a run in bytes, which the device provides."""
         return int(lib.tgl_plan_workspace_size(self.handle().plan))
 
     def explain(self) -> str:
@@ -182,8 +183,8 @@ thread = _Thread()
 
 @contextlib.contextmanager
 def plans_are_kept(keeps: bool) -> Iterator[None]:
-    """Within it, this thread's cached plans are kept until the process ends, because a CUDA graph
-    that captures their runs needs them as long as it lives."""
+    """A context in which the cached plans that this thread uses are kept until the process ends, because a
+    CUDA graph that captures their runs needs them as long as it exists."""
     thread.keeps_plans = keeps
     try:
         yield
@@ -192,8 +193,8 @@ def plans_are_kept(keeps: bool) -> Iterator[None]:
 
 
 def cached_plan(recipe: Recipe) -> PlanBase:
-    """The plan of a recipe, from the latest few hundred of this process."""
-    recipe.options.check_types()  # before they are hashed
+    """The plan of a recipe, from the cache of this process or new."""
+    recipe.options.check_types()  # before the options are hashed
     plan = _cached(recipe, process())
     if thread.keeps_plans:
         _kept[recipe, process()] = plan

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prepared operands: a matrix of many products, made ready for them once.
+"""Prepared operands. A matrix that many products use is converted once to the form that kernels read.
 
 A prepared operand belongs to the process that made it. tegula.prepare() in _matmul.py makes it.
 """
@@ -14,10 +14,11 @@ from ._plans import PlanBase
 
 
 class Prepared:
-    """A matrix that tegula.matmul() and plans take in the place of a or b, as `side` says.
+    """A matrix that tegula.matmul() and plans take in place of a or b, as `side` says.
 
-    It keeps the matrix, whose elements must not change. release() frees what the library has made
-    of it; so does the end of a with-block, and Python when nothing refers to it any more.
+    It keeps the matrix, whose elements must not change, and memory with the form that kernels read.
+    That memory is freed by release(), at the end of a with-block, and when nothing refers to this
+    object any more.
     """
 
     def __init__(self, plan: PlanBase, side: str, operand: Operand, compute: str) -> None:
@@ -46,8 +47,8 @@ class Prepared:
             lib.tgl_prepared_destroy(handle)
 
     def _wait_for(self, operand: Operand) -> None:
-        """Waits for the stream of an operand, by copying an element. Unlike Device.sync() this
-        leaves captures in other streams alone. Raises UnsupportedError if this one is captured."""
+        """Waits for the stream of an operand, by copying an element. Unlike Device.sync() this does not
+        disturb captures of other streams. Raises UnsupportedError if this stream is being captured."""
         element = (c_char * TYPE_SIZES[operand.form.type])()
         if 0 not in operand.form.shape:
             check(lib.tgl_download(self.device.handle, element, operand.pointer, len(element),
@@ -88,11 +89,11 @@ class Prepared:
 
     @property
     def nbytes(self) -> int:
-        """The memory of the device that it owns. 0: products have no use for the preparation."""
+        """The size in bytes of the device memory that it owns. 0: no product uses a prepared form."""
         return int(lib.tgl_prepared_size(self._handle))
 
     def taken_as(self, name: str) -> c_void_p:
-        """The tgl_prepared, for a product whose operand `name` it is."""
+        """The tgl_prepared, for a product in which this is the operand `name`."""
         if self.side != name:
             raise ValueError(f"{name} was prepared as {self.side}: prepare it with side={name!r}")
         if self._process != process():

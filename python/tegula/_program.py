@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The program `tegula`, which the wheel has beside the library: `tegula ARGS`, `python -m tegula ARGS`."""
+"""Runs the program `tegula`, which the wheel contains: `tegula ARGS`, `python -m tegula ARGS`."""
 
 import os
 import sys

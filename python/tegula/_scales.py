@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Factors of 8-bit matrices: which kind an array's shape says, and their order in memory."""
+"""Factors of 8-bit matrices. The shape of an array says what its factors are for (tgl_scaling)."""
 
 from itertools import product
 from typing import Any, List, NamedTuple, Optional, Tuple
@@ -19,11 +19,11 @@ class Scales(NamedTuple):
 
     operands: Pair
     scaling: Tuple[int, int, int, int]  # tgl_scaling of a and b, ld_scale of a and b
-    are_copied: bool = False  # some had another order in memory
+    are_copied: bool = False  # whether factors were copied, because they had another order in memory
 
 
 def describe_scale(name: str, x: Any) -> Optional[Operand]:
-    """Factors of a or b; None without them."""
+    """The operand of the factors of a or b. Raises TypeError unless they are float32. None: no factors."""
     if x is None:
         return None
     scale = describe(name, x)
@@ -33,8 +33,8 @@ def describe_scale(name: str, x: Any) -> Optional[Operand]:
 
 
 def _shape_of_one(name: str, scale: Optional[Operand], groups: Optional[int]) -> Optional[Tuple[int, ...]]:
-    """The shape of one matrix's factors. groups: the number of matrices with factors of their own, which
-    the first dimension counts; None: there is one matrix. None: no factors."""
+    """The shape of the factors of one matrix. groups: the number of matrices, which is then the size of the
+    first dimension; None: there is one matrix. Returns None if there are no factors."""
     if scale is None:
         return None
     shape = scale.form.shape
@@ -46,12 +46,13 @@ def _shape_of_one(name: str, scale: Optional[Operand], groups: Optional[int]) ->
 
 
 def _kinds(name: str, shape: Optional[Tuple[int, ...]], lines: int, depth: int, of_b: bool) -> List[int]:
-    """What the factors of a matrix may be. shape: None without factors. lines: rows of a or columns of b."""
+    """The values of tgl_scaling that fit the shape of a matrix's factors. shape: None without factors. lines:
+    number of rows of a or columns of b."""
     if shape is None:
         return [SCALING_NONE]
-    by_line = shape[::-1] if of_b else shape  # (lines, k) of b as well
+    by_line = shape[::-1] if of_b else shape  # for b too, the lines first and k last
     blocks, depth_blocks = -(-lines // SCALE_BLOCK), -(-depth // SCALE_BLOCK)
-    padded = -(-depth_blocks // 4) * 4  # as cuBLASLt's blocks
+    padded = -(-depth_blocks // 4) * 4  # cuBLASLt pads this dimension to a multiple of 4
     kinds = {
         SCALING_TENSOR: all(size == 1 for size in shape),
         SCALING_LINE: by_line in ((lines,), (lines, 1)),
@@ -66,14 +67,14 @@ def _kinds(name: str, shape: Optional[Tuple[int, ...]], lines: int, depth: int, 
 
 
 def _is_contiguous(form: Form) -> bool:
-    """Strides along dimensions of size 1 do not matter."""
+    """Whether the strides are those of a row-major array, except along dimensions of size 1."""
     return all(size == 1 or stride == usual
                for size, stride, usual in zip(form.shape, form.strides, form.row_major.strides))
 
 
 def _leading_dimension(form: Form, order: int, groups: Optional[int]) -> Optional[int]:
-    """The ld_scale of factors of blocks, 0 if any fits; None: the library does not take this order. The
-    factors of one group have to lie behind those of the group before."""
+    """The ld_scale of factors for blocks; 0: any one fits; None: the factors are not stored in this order.
+    The factors of one group must directly follow those of the group before."""
     ld = form.leading_dimension(order)
     if groups is None or groups == 1 or ld is None or 0 in form.shape:
         return ld
@@ -85,7 +86,7 @@ def _leading_dimension(form: Form, order: int, groups: Optional[int]) -> Optiona
 
 def _arranged(name: str, scale: Optional[Operand], kind: int, of_b: bool,
               groups: Optional[int]) -> Tuple[Optional[Operand], int]:
-    """The factors in the order of tgl_scaling, and their ld_scale."""
+    """The factors in the order that tgl_scaling requires, and their ld_scale."""
     if scale is None:
         return None, 0
     if kind not in _BLOCKED:
@@ -101,8 +102,9 @@ def _arranged(name: str, scale: Optional[Operand], kind: int, of_b: bool,
 
 def arrange_scales(scales: Pair, a: Form, b: Form, groups_a: Optional[int] = None,
                    groups_b: Optional[int] = None) -> Scales:
-    """Decides what the factors of a and b are; those of blocks belong together. Copies those that have
-    another order in memory. groups_a, groups_b: of _shape_of_one()."""
+    """Decides which tgl_scaling the factors of a and b have. If their shapes fit several, both get factors
+    for each 128 of k, or neither. Copies factors that have another order in memory. groups_a, groups_b:
+    the argument `groups` of _shape_of_one() for a and b."""
     scale_a, scale_b = scales
     if scale_a is None and scale_b is None:
         return Scales(scales, (SCALING_NONE, SCALING_NONE, 0, 0))

@@ -2,7 +2,7 @@
 """Products of matrices that are distributed over processes: include/tegula/dist.h in Python.
 
     import tegula.dist
-    comm = tegula.dist.Communicator()                # the ranks of torch.distributed, a GPU each
+    comm = tegula.dist.Communicator()                # the ranks of torch.distributed, each with a GPU
     y = comm.all_gather_matmul(x, w)                 # x: this rank's rows, w: its columns
     z = comm.matmul_reduce_scatter(y, v)             # z: this rank's rows of the sum over ranks
 
@@ -30,7 +30,7 @@ __all__ = ["Communicator"]
 
 ID_BYTES = 128
 ENGINES = {"auto": 0, "nccl": 1}
-PLANS_MAX = 256  # of a communicator: each has buffers on the GPU
+PLANS_MAX = 256  # maximum number of plans of a communicator, because each has buffers on the GPU
 
 
 class _Layout(Sized):
@@ -94,7 +94,7 @@ _FUNCTIONS: Dict[str, Tuple[Any, Sequence[Any]]] = {
 
 
 def _load(name: str) -> ctypes.CDLL:
-    """A library beside that of the package, or where the loader finds it."""
+    """Loads a library from the folder of libtegula.so, else from where the system's loader finds it."""
     own = os.environ.get("TEGULA_LIBRARY")
     folder = Path(own).resolve().parent if own else Path(__file__).parent
     for path in folder / f"{name}.so", folder / f"{name}.so.0", Path(f"{name}.so.0"):
@@ -125,12 +125,12 @@ def _check(status: int) -> None:
 
 
 class _Ranks(NamedTuple):
-    """Who takes part, and how an object of rank 0 comes to all."""
+    """The rank of this process, the number of ranks, and a function that sends an object of rank 0 to all."""
 
     rank: int
     ranks: int
     broadcast: Callable[[Any], Any]
-    mpi: Any  # of mpi4py; None: torch.distributed
+    mpi: Any  # the communicator of mpi4py; None: torch.distributed
 
 
 def _torch_ranks(group: Any) -> _Ranks:
@@ -172,7 +172,8 @@ def _open_nccl(ranks: _Ranks, place: str, stream: int, engine: str, timeout: flo
 
 
 def _open_mpi(ranks: _Ranks, threads: int, timeout: float) -> c_void_p:
-    """The handle of MPI is an integer or a pointer, as the MPI library has it."""
+    """Opens the communicator of MPI ranks. An MPI_Comm is an integer in some MPI libraries, a pointer in
+    others."""
     MPI = importlib.import_module("mpi4py.MPI")
     kind: Any = c_int if MPI._sizeof(MPI.Comm) == ctypes.sizeof(c_int) else c_void_p
     function = _load("libtegula_mpi").tgl_dist_open_mpi
@@ -189,9 +190,9 @@ def _open_mpi(ranks: _Ranks, threads: int, timeout: float) -> c_void_p:
 
 
 class _Part(NamedTuple):
-    """A rank's part of a matrix as the library stores it: row-major, or transposed."""
+    """This rank's part of a matrix, and how it is stored: row-major or transposed."""
 
-    layout: str  # "rows", "columns" or "copy", of the matrix itself
+    layout: str  # "rows", "columns" or "copy", before the transpose
     shape: Tuple[int, int]
     transposed: bool
     ld: int
@@ -245,7 +246,7 @@ class _Recipe(NamedTuple):
     a: _Part
     b: _Part
     c: _Part
-    bias: int  # the type; 0: none
+    bias: int  # the element type of the bias; 0: no bias
     activation: Optional[str]
     compute: str
 
@@ -254,14 +255,14 @@ class _Call(NamedTuple):
     """A product that is about to run."""
 
     recipe: _Recipe
-    plan: Any  # a _Plan, which _run() creates if it is new; None: _run() makes one
+    plan: Any  # a _Plan, whose handle _run() creates if it is new; None: _run() makes the _Plan too
     out: Any
     pointers: Tuple[Any, Any, Any, Any]  # of a, b, out and the bias
 
 
 def _facts(torch: Any, x: Any) -> Any:
-    """What describe() and _part() read of a tensor, at the cost of its attributes only. None: of what
-    they might refuse or change."""
+    """The attributes of a tensor on which the results of describe() and _part() depend. None: for a tensor
+    that these functions might refuse or change."""
     if x is None:
         return ()
     if type(x) is not torch.Tensor or x.layout is not torch.strided or x.requires_grad or \
@@ -274,10 +275,10 @@ class _Plan:
     """A plan of libtegula_dist."""
 
     def __init__(self, ranks: int, recipe: _Recipe) -> None:
-        """What the plan is made of; create() makes it."""
+        """Makes the arguments of the plan. create() makes the plan itself."""
         self.handle = c_void_p()
-        self.is_captured = False  # a CUDA graph has runs of it
-        self.is_kept = False  # it is created, and among the plans of the communicator
+        self.is_captured = False  # whether a CUDA graph contains runs of the plan
+        self.is_kept = False  # whether the plan exists and is one of the communicator's plans
         (m, k), (k_b, n) = _whole(recipe.a, ranks), _whole(recipe.b, ranks)
         if k != k_b:
             raise ValueError(f"a is {m} x {k} and b is {k_b} x {n}")
@@ -295,7 +296,7 @@ class _Plan:
         self._layouts = [_layout(x, ranks) for x in (recipe.a, recipe.b, recipe.c)]
 
     def create(self, comm: c_void_p) -> None:
-        """Collective."""
+        """Makes the plan. Collective."""
         _check(_dist.tgl_dist_plan_create(comm, byref(self._problem), *map(byref, self._layouts),
                                           byref(self._options), byref(self.handle)))
         self.is_kept = True
@@ -312,19 +313,19 @@ class _Plan:
 class Communicator:
     """The ranks of a torch.distributed process group (None: all), or of an mpi4py communicator.
 
-    With GPUs, each rank has one of its own: the current one of PyTorch, or `place`, "cuda:1". With
-    place "cpu" and mpi4py, arrays are in host memory. All methods except close() are collective.
-    engine: "auto" or "nccl", as in tegula/nccl.h; timeout: seconds that a rank waits for another
-    one, 0: 300; threads: of a rank on the CPU, 0: all.
+    Each rank has a GPU of its own: the current one of PyTorch, or `place`, such as "cuda:1". With place
+    "cpu" and mpi4py, arrays are in host memory. All methods except close() are collective.
+    engine: "auto" or "nccl", as in tegula/nccl.h. timeout: seconds that a rank waits for another one;
+    0: 300. threads: number of threads of a rank on the CPU; 0: all.
     """
 
     def __init__(self, group: Any = None, *, place: Optional[str] = None, engine: str = "auto",
                  timeout: float = 0, threads: int = 0) -> None:
         self._handle: Optional[c_void_p] = None
         self._plans: Dict[_Recipe, _Plan] = {}  # in the order of their last use
-        self._captured: List[_Plan] = []  # not used any more, but by CUDA graphs
-        self._latest: Optional[_Plan] = None  # the last one of _plans
-        self._described: Dict[Any, Tuple[_Recipe, _Plan]] = {}  # calls with tensors, by their _facts()
+        self._captured: List[_Plan] = []  # former plans that CUDA graphs still need
+        self._latest: Optional[_Plan] = None  # the plan in _plans that was used last
+        self._described: Dict[Any, Tuple[_Recipe, _Plan]] = {}  # earlier calls with tensors, by their _key()
         if engine not in ENGINES:
             raise ValueError(f"engine is {engine!r}; it must be one of {', '.join(ENGINES)}")
         ranks = _ranks_of(group)
@@ -341,7 +342,7 @@ class Communicator:
             self._handle = _open_nccl(ranks, place, self.stream, engine, timeout)
 
     def close(self) -> None:
-        """Collective. The communicator is not used afterwards."""
+        """Closes the communicator, which must not be used afterwards. Collective."""
         handle, self._handle = self._handle, None
         for plan in (*self._plans.values(), *self._captured):
             _dist.tgl_dist_plan_destroy(plan.handle)
@@ -357,7 +358,7 @@ class Communicator:
         self.close()
 
     def synchronize(self) -> None:
-        """Waits for the products so far, and raises what has failed meanwhile."""
+        """Waits for all products that were started, and raises an exception if one has failed."""
         _check(_dist.tgl_dist_synchronize(self._open_handle()))
 
     def _open_handle(self) -> c_void_p:
@@ -370,10 +371,10 @@ class Communicator:
     def matmul(self, a: Any, b: Any, layouts: Tuple[str, str, str], *, out: Any = None,
                bias: Any = None, activation: Optional[str] = None, alpha: float = 1,
                beta: float = 0, compute: str = "default") -> Any:
-        """out := activation(alpha*A*B + beta*out + bias), of which a, b and out are this rank's parts.
+        """out := activation(alpha*A*B + beta*out + bias). a, b and out are this rank's parts of the matrices.
 
-        layouts: of A, B and out: "rows" or "columns", of which each rank has as many, or "copy",
-        the whole matrix on each rank. bias: an element for each column of this rank's out.
+        layouts: the layouts of A, B and out. "rows" or "columns": each rank has the same number of them;
+        "copy": each rank has the whole matrix. bias: an element for each column of this rank's out.
         """
         try:
             key = self._key(a, b, layouts, out, bias, activation, compute)
@@ -386,32 +387,33 @@ class Communicator:
         try:
             self._run(call, alpha, beta)
         except ArgumentError as error:
-            # Where this rank has a plan, only the beginning of its run is tried again: a later failure
-            # may have changed out.
+            # If this rank has a plan, the call is repeated only after a failure at the beginning of the
+            # run, whose message names a rank. A later failure may have changed out.
             if error.status != "TGL_BAD_ARGUMENT" or (call.recipe in self._plans and
                                                       " while rank " not in str(error)):
                 raise
-            # The ranks have not found the same plan, as where a leading dimension changed on one of
-            # them: all create one. A plan that a CUDA graph has stays as it is.
+            # The ranks have not found the same plan, for example because a leading dimension changed on
+            # one of them. All ranks create a new plan. A plan that a CUDA graph needs is kept for it.
             self._forget(call.recipe)
             self._run(call._replace(plan=None), alpha, beta)
         self._remember(key, call)
         return call.out
 
     def all_gather_matmul(self, a: Any, b: Any, **options: Any) -> Any:
-        """This rank's columns of A*B. a: its rows of A; b: its columns of B."""
+        """Returns this rank's columns of A*B. a: this rank's rows of A; b: its columns of B."""
         return self.matmul(a, b, ("rows", "columns", "columns"), **options)
 
     def matmul_reduce_scatter(self, a: Any, b: Any, **options: Any) -> Any:
-        """This rank's rows of A*B. a: its columns of A; b: its rows of B."""
+        """Returns this rank's rows of A*B. a: this rank's columns of A; b: its rows of B."""
         return self.matmul(a, b, ("columns", "rows", "rows"), **options)
 
     def matmul_all_reduce(self, a: Any, b: Any, **options: Any) -> Any:
-        """A*B. a: this rank's columns of A; b: its rows of B."""
+        """Returns A*B. a: this rank's columns of A; b: its rows of B."""
         return self.matmul(a, b, ("columns", "rows", "copy"), **options)
 
     def figures(self, index: int = -1) -> Dict[str, float]:
-        """What the latest new plan moves and predicts: tgl_dist_figures."""
+        """The tgl_dist_figures (data moved, predicted times) of the plan that was used last. index: another
+        plan, in the order of the last use."""
         return list(self._plans.values())[index].figures()
 
     def _result_shape(self, parts: Tuple[_Part, _Part], layout: str) -> Tuple[int, int]:
@@ -425,7 +427,7 @@ class Communicator:
 
     def _describe(self, a: Any, b: Any, layouts: Tuple[str, str, str], out: Any, bias: Any,
                   beta: float, activation: Optional[str], compute: str) -> _Call:
-        """What a call computes. Not collective: each rank checks its own arrays."""
+        """Checks this rank's arrays, and describes the call. Not collective."""
         x, y = describe("a", a), describe("b", b)
         parts = _part("a", x, layouts[0]), _part("b", y, layouts[1])
         if out is None:
@@ -455,7 +457,8 @@ class Communicator:
 
     def _key(self, a: Any, b: Any, layouts: Tuple[str, str, str], out: Any, bias: Any,
              activation: Optional[str], compute: str) -> Any:
-        """Equal for calls with tensors that have the same plan; None: _describe() has to look."""
+        """A key that is equal for calls with the same plan. None: the arguments are not such that this can be
+        told without _describe()."""
         torch = sys.modules.get("torch")
         if torch is None or self.place == "cpu" or out is None:
             return None
@@ -463,7 +466,7 @@ class Communicator:
         return None if None in facts else (facts, tuple(layouts), activation, compute)
 
     def _recall(self, key: Any, a: Any, b: Any, out: Any, bias: Any) -> Optional[_Call]:
-        """The call, if one with the same key has run."""
+        """The description of a call, if a call with the same key has run before; else None."""
         recipe, plan = self._described.get(key, (None, None)) if key is not None else (None, None)
         if recipe is None or plan is None or not plan.is_kept:
             return None
@@ -479,8 +482,8 @@ class Communicator:
         self._described[key] = call.recipe, self._latest
 
     def _run(self, call: _Call, alpha: float, beta: float) -> None:
-        """Runs the plan of a call, and creates it if it is new. Beyond PLANS_MAX plans, the one that was
-        not used for longest goes; plans that a CUDA graph has stay."""
+        """Runs the plan of a call, and creates it if it is new. If there are PLANS_MAX plans already, destroys
+        the least recently used one; plans that a CUDA graph needs do not count."""
         handle = self._open_handle()
         plan = call.plan or _Plan(self.ranks, call.recipe)
         if not plan.is_kept:
@@ -507,8 +510,9 @@ class Communicator:
             _dist.tgl_dist_plan_destroy(plan.handle)
 
     def _decline(self) -> None:
-        """Makes the product fail on all ranks: what is wrong on this rank only is an error that the
-        others need not wait for. They create a new plan after the first failure."""
+        """Makes the product fail on all ranks, because the arguments of this rank are wrong. Otherwise the
+        other ranks would wait for this one until the timeout. They create a new plan after a first
+        failure, so this must make two creations fail."""
         for _ in range(2):
             if self._handle is None or lib.tgl_status_name(_dist.tgl_dist_plan_create(
                     self._handle, *[None] * 5, byref(c_void_p()))) != b"TGL_BAD_ARGUMENT":
@@ -518,16 +522,16 @@ class Communicator:
         torch = sys.modules.get("torch")
         if self.place == "cpu" or torch is None:
             return False
-        if f"cuda:{torch.cuda.current_device()}" == self.place:  # the context manager takes time
+        if f"cuda:{torch.cuda.current_device()}" == self.place:  # saves the time of the context manager
             return bool(torch.cuda.is_current_stream_capturing())
         with torch.cuda.device(self.place):
             return bool(torch.cuda.is_current_stream_capturing())
 
     def _follow(self, stream: Optional[int]) -> None:
-        """Products run in the stream in which their arrays are up to date."""
+        """Makes products run in `stream`, in which their arrays are up to date."""
         if stream is None or stream == self.stream:
             return
-        if not self._is_capturing():  # a capture begins after all other work
+        if not self._is_capturing():  # a captured run is ordered by the capture itself
             _order_streams(self.place, self.stream, stream)
         _check(_dist.tgl_dist_set_stream(self._open_handle(), stream))
         self.stream = stream
@@ -539,7 +543,7 @@ def _current_gpu() -> str:
 
 
 def _order_streams(place: str, before: int, after: int) -> None:
-    """Later work of one stream of the GPU comes after the earlier work of the other one."""
+    """Makes later work in the stream `after` wait for the work that is now in the stream `before`."""
     import torch
     streams = [torch.cuda.ExternalStream(s, device=place) if s else torch.cuda.default_stream(place)
                for s in (before, after)]

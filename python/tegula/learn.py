@@ -3,11 +3,11 @@
 
     from tegula import learn
     print(learn.start("coalesce"))      # the text of the exercise
-    result = learn.check(source)        # checks a kernel, a text or a file; prints what the check says
+    result = learn.check(source)        # checks a kernel, given as a text or a file, and prints the results
     result.solved, result.gates         # True; [Gate(name="sectors a global load", seen=2.5, ...)]
 
-The simulator runs the kernels. It needs no GPU, but a C compiler. A check runs what it is given as a program
-of yours: check only kernels that you trust.
+The simulator runs the kernels. It needs no GPU, but a C compiler. A check runs the kernel with your
+permissions: check only kernels that you trust.
 """
 
 import os
@@ -29,16 +29,16 @@ class Exercise(NamedTuple):
 
 
 class Gate(NamedTuple):
-    """A figure that a check has measured, and its limit."""
+    """A figure that a check has measured, such as loads per element, and its limit."""
     name: str
     seen: float
     limit: float
-    at_least: bool  # the figure must be at least the limit, else at most
+    at_least: bool  # True: the figure must be at least the limit; False: at most
     passed: bool
 
 
 class Result(NamedTuple):
-    """What a check has found. `text` is what the program prints."""
+    """The result of a check. `text` is the output of the program."""
     solved: bool
     text: str
     gates: List[Gate]
@@ -67,24 +67,25 @@ def exercises() -> List[Exercise]:
 
 
 def start(name: str) -> str:
-    """The text of an exercise: a kernel, whose head says what to do."""
+    """The text of an exercise. It is a kernel, and the comment at its head says what to do."""
     with tempfile.TemporaryDirectory() as folder:
         _run("start", name, "--folder", folder)
         return next(Path(folder).iterdir()).read_text(encoding="utf-8")
 
 
 def hint(name: str, number: int = 1) -> str:
-    """A hint. Number 1 is a question, and higher ones say more. ValueError: there is none of that number."""
+    """A hint. Number 1 is a question, and higher numbers say more. ValueError: there is no hint of that
+    number."""
     return _run("hint", name, str(number))[1].split("\n")[0]
 
 
 def solution(name: str) -> str:
-    """The text of a solution, with the reason."""
+    """The text of a solution, with an explanation."""
     return _run("solution", name)[1]
 
 
 def check(kernel: Union[str, "os.PathLike[str]"], *, quiet: bool = False) -> Result:
-    """Checks a kernel: its text, or the path of a file whose name ends with .cu. Prints what the check says
+    """Checks a kernel, given as its text or as the path of a file whose name ends with .cu. Prints the results
     unless quiet is true. RuntimeError: the text names no exercise, or this machine has no C compiler."""
     text = os.fspath(kernel)
     if "\n" in text:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tegula in PyTorch: an operator with gradients, and a context that routes products to it.
+"""Tegula in PyTorch: an operator with gradients, and a context in which PyTorch's products use it.
 
     import tegula.torch
     y = tegula.torch.matmul(x, w)
@@ -29,7 +29,7 @@ _TYPES = (torch.float32, torch.float16, torch.bfloat16)
 
 @torch.library.custom_op("tegula::matmul", mutates_args=())
 def _operator(a: Tensor, b: Tensor, bias: Optional[Tensor], compute: str) -> Tensor:
-    """a @ b + bias for matrices or batches of them; bias: an element for each column."""
+    """a @ b + bias for matrices or batches of matrices. bias: a vector with an element for each column."""
     with plans_are_kept(a.is_cuda and torch.cuda.is_current_stream_capturing()):
         return _product(a, b, bias, compute)
 
@@ -53,7 +53,7 @@ def _save(ctx: Any, inputs: Tuple, output: Tensor) -> None:
 
 
 def _gradients(ctx: Any, grad: Tensor) -> Tuple[Optional[Tensor], ...]:
-    """Sums over the dimensions along which an input was broadcast."""
+    """The gradients of the inputs. The gradient of an input that was broadcast is summed over the copies."""
     a, b = ctx.saved_tensors
     wants_a, wants_b, wants_bias, _ = ctx.needs_input_grad
     grad_a = grad_b = grad_bias = None
@@ -90,7 +90,7 @@ def linear(x: Tensor, weight: Tensor, bias: Optional[Tensor] = None, *,
 
 
 def _serves(*tensors: Any) -> bool:
-    """Whether Tegula multiplies these as PyTorch would: otherwise PyTorch does."""
+    """Whether Tegula can multiply these tensors with the same result as PyTorch."""
     first = tensors[0]
     return (all(type(x) in (Tensor, torch.nn.Parameter) and x.layout is torch.strided and
                 x.device == first.device and x.dtype == first.dtype for x in tensors) and
@@ -119,8 +119,9 @@ _ROUTES: Dict[Callable, Tuple[Callable, Callable]] = {
 class patch(TorchFunctionMode):
     """with patch(): products of dense float32, float16 and bfloat16 tensors run on Tegula.
 
-    torch.matmul(), the operator @ and F.linear() are routed, in this thread. PyTorch computes all
-    else: other functions, vectors, more than 3 dimensions, out=, and products under autocast.
+    torch.matmul(), the operator @ and F.linear() are routed to Tegula, in this thread. PyTorch computes
+    everything else: other functions, calls with out=, products under autocast, and calls of matmul() with
+    vectors or more than 3 dimensions.
     """
 
     def __init__(self, compute: str = "default") -> None:
@@ -137,5 +138,5 @@ class patch(TorchFunctionMode):
 
     @staticmethod
     def _is_routed(serves: Callable, args: Tuple, kwargs: Dict[str, Any]) -> bool:
-        # matmul() is called as matmul(a, b), linear() also with the keyword bias.
+        # matmul() is routed if it is called as matmul(a, b), linear() also with the keyword bias.
         return len(args) >= 2 and set(kwargs) <= {"bias"} and serves(*args, **kwargs)

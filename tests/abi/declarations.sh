@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# declarations.sh OLD NEW: each function of the header OLD is declared in NEW, with the same types.
+# declarations.sh OLD NEW: checks that the header NEW declares each function of the header OLD, with the same types.
 set -eu
 
-# One function a line.
+# Prints the declarations of a header, one per line.
 declarations() {
   awk '/^TGL_API/ { line = ""; on = 1 }
     on { line = line (line == "" ? "" : " ") $0 }

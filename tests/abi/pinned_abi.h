@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What programs that were compiled against version 0.2 have built in: the values of the enums, and
- * where the members of structs lie on 64-bit machines. Included after the public header, today's or
- * that of 0.2. Later versions may add to the ends, and change nothing here.
+ * The values of enums and, for 64-bit machines, the offsets of members of structs that programs
+ * contain if they were compiled with version 0.2. Included after the public header, that of today
+ * or that of 0.2. Later versions may append values and members, but must not change these.
  */
 #define PIN(what, value) _Static_assert((int)(what) == (value), #what)
 #define AT(type, member, offset, size)                                                             \

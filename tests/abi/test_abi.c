@@ -63,7 +63,7 @@ static void problems_are_multiplied(void **state)
     assert_non_null(strstr(text, "lda"));
 }
 
-/* With all that a plan may have: an epilogue, a D of its own, scalars of the device, workspace. */
+/* Plans with an epilogue, a separate D, scalars in device memory, and a workspace. */
 static void plans_run_with_operands(void **state)
 {
     const tgl_epilogue epilogue = {.size = sizeof epilogue,
@@ -153,7 +153,7 @@ static void chips_are_explained(void **state)
     assert_true(length > 100);
 }
 
-/* What is less than version 0.2's is of no version. */
+/* Structs that are smaller than those of version 0.2 belong to no version, and are refused. */
 static void smaller_structs_are_refused(void **state)
 {
     tgl_problem problem;
@@ -185,7 +185,7 @@ static void smaller_structs_are_refused(void **state)
 
 /* ---- A program of a later version ------------------------------------------------------------ */
 
-/* A struct of 0.2 with members behind it, however many later versions add. */
+/* A struct of version 0.2 with later members behind it. There is room for all that versions add. */
 enum { LATER = 264 };
 #define LATER_STRUCT(type)                                                                         \
     struct later_##type {                                                                          \
@@ -199,8 +199,8 @@ LATER_STRUCT(tgl_epilogue);
 LATER_STRUCT(tgl_operands);
 LATER_STRUCT(tgl_warm_options);
 
-/* Members that are 0 ask for nothing; one that is not asks for what the library does not have. The
- * last byte is one that even a somewhat later library does not know. */
+/* Later members that are 0 are accepted. One that is not 0 asks for a feature that the library
+ * lacks. It is set in the last byte, so that the test holds for later libraries, too. */
 static void later_problems(void **state)
 {
     struct later_tgl_problem later;
@@ -217,7 +217,7 @@ static void later_problems(void **state)
     later.unknown[LATER - 1] = 1;
     assert_status(tgl_problem_check(&later.known), TGL_BAD_ARGUMENT);
     assert_status(tgl_gemm(*state, &later.known, 1, &a, &b, 0, &c, NULL), TGL_BAD_ARGUMENT);
-    /* Behind the end that the caller gives, there may be anything. */
+    /* The memory behind `size` is not read. */
     later.known.size = sizeof later - 8;
     assert_status(tgl_problem_check(&later.known), TGL_OK);
 }

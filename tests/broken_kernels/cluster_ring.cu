@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * C = A * B^T by clusters of two blocks that share the rows of A: each loads one half of a tile of
- * A and sends it to both, and releases a stage to both. It is right; each macro in front of it
- * breaks one thing. For the simulator only: it makes its tensor maps itself.
+ * C = A * B^T by clusters of two blocks. Both need the same tile of A: each block loads one half of
+ * it and sends that half to both blocks. It is correct; each macro breaks one thing. For the
+ * simulator only, because the kernel makes its tensor maps itself.
  *
- * m: multiple of 64, n: of 64, k: of 32.
+ * m and n must be multiples of 64, k a multiple of 32.
  */
 #include "lib/cluster.h"
 #include "lib/mbarrier.h"
@@ -16,10 +16,10 @@
 #define STAGES 2
 
 #ifndef MASK
-#define MASK 3 /* the blocks that get each half */
+#define MASK 3 /* the blocks that get each half, as bits */
 #endif
 #ifndef ARRIVALS
-#define ARRIVALS 256 /* at an empty barrier: the consumers of both blocks */
+#define ARRIVALS 256 /* arrivals at an `empty` barrier: the consumer threads of both blocks */
 #endif
 
 struct shared {
@@ -53,7 +53,7 @@ static __device__ void produce(struct shared *shared, const struct tgl_tensor_ma
     }
 }
 
-/* Each thread has a row of the tile and half of its columns. */
+/* Each thread computes half a row of the block's tile of C. */
 static __device__ void multiply(float *sums, struct shared *shared, int steps)
 {
     const int row = (int)threadIdx.x % BM, col = (int)threadIdx.x / BM * (BN / 2);

@@ -22,7 +22,7 @@ __global__ void __launch_bounds__(256)
     if (is_second) sum += C[row * ldc]; /* <- reads */
 #elif WRITES_TWICE
     if (is_second) C[row * ldc] = sum; /* <- writes */
-#elif HAS_ATOMIC /* it orders nothing here */
+#elif HAS_ATOMIC /* the atomic orders no other accesses in this kernel */
     if (is_second && threadIdx.x == 0) atomicAdd((unsigned *)&C[row * ldc + col], 0);
 #endif
     for (int p = 0; p < k; p++)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * C = A * B^T in TF32 on the tensor cores, as production kernels do it: one warp fills a ring of
- * stages by TMA, a warpgroup multiplies them by wgmma, and the tile of C goes through shared
- * memory, in two halves, to TMA stores. It is right; each macro in front of it breaks one thing,
- * but for IN_REGISTERS, with which the left tile goes to wgmma through registers. For the simulator
- * only: it makes its tensor maps itself.
+ * C = A * B^T in TF32 on the tensor cores, as production kernels compute it: one warp fills a ring
+ * of stages by TMA, a warpgroup multiplies the stages by wgmma, and TMA stores the tile of C from
+ * shared memory in two halves. It is correct. Each macro breaks one thing, except IN_REGISTERS,
+ * with which wgmma reads the left tile from registers. For the simulator only, because the kernel
+ * makes its tensor maps itself.
  *
- * m: multiple of 64, n: of 32, k: of 32.
+ * m must be a multiple of 64, n and k multiples of 32.
  */
 #include "lib/mbarrier.h"
 #include "lib/named_barrier.h"
@@ -23,12 +23,12 @@
 
 #define BM     64
 #define BN     32
-#define BK     32 /* 128 bytes */
+#define BK     32 /* a row of a tile has 128 bytes */
 #define STAGES 2
 #define HALF   16 /* columns of C that are stored at a time */
 
 #ifndef SHORTER
-#define SHORTER 0 /* elements that the rows of C are said to be shorter */
+#define SHORTER 0 /* number of columns that C's tensor map lacks */
 #endif
 #ifdef SHORT_EXPECT
 #define STAGE_BYTES ((BM + BN) * BK * 4 - 16)
@@ -103,7 +103,7 @@ static __device__ void produce(struct shared *shared, const struct tgl_tensor_ma
 }
 
 #ifdef IN_REGISTERS
-/* The fragments of the four wgmmas of a stage, from a K-major tile with a swizzle of 128 bytes. */
+/* Loads the fragments for the four wgmmas of a stage from a K-major tile with 128-byte swizzle. */
 static __device__ void load_fragments(unsigned (*fragments)[4], const float *tile)
 {
     const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
@@ -169,13 +169,13 @@ static __device__ void multiply(float *acc, struct shared *shared, int steps)
 }
 #endif
 
-/* A function of its own, because clang announces accesses by a pointer only. */
+/* A separate function, because clang instruments only accesses through a pointer. */
 static __device__ void add(float *acc, float x)
 {
     acc[0] += x;
 }
 
-/* Half of the tile of C through shared memory. */
+/* Stores half of the tile of C, through shared memory. */
 static __device__ void store_half(const float *acc, struct shared *shared,
                                   const struct tgl_tensor_map *to, int row, int col, bool is_last)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Broken on purpose: static shared memory of more than 48 KB, which no GPU gives a kernel.
+ * Broken on purpose: the kernel has more than 48 KB of static shared memory, the limit of all GPUs.
  */
 __global__ void __launch_bounds__(256)
     broken(int m, int n, int k, float alpha, const float *A, long long lda, const float *B,

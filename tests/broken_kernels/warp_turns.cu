@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A result that depends on the order of warps: C[i] is the number of warps that came before warp i.
+ * The result depends on the order of warps: C[i] is the number of warps that ran before warp i.
  */
 __global__ void __launch_bounds__(256)
     warp_turns(int m, int n, int k, float alpha, const float *A, long long lda, const float *B,

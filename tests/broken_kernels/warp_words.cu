@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * C = A * B^T in TF32 by mma.sync, a warp for each 16 x 8 of C, with operands through ldmatrix, and
- * a named barrier for each half of the block. It is right; each macro in front of it breaks one
- * thing.
+ * C = A * B^T in TF32 by mma.sync, where a warp computes 16 x 8 elements of C and loads A by
+ * ldmatrix. Each half of the block has a named barrier. It is correct; each macro breaks one thing.
  *
- * m: multiple of 64, n: of 32, k: of 8.
+ * m must be a multiple of 64, n a multiple of 32, and k a multiple of 8.
  */
 #include "lib/ldmatrix.h"
 #include "lib/mma.h"
@@ -21,16 +20,16 @@
 #define BK 8
 
 #ifndef LANES
-#define LANES 32 /* of a warp that multiply */
+#define LANES 32 /* number of lanes of a warp that multiply */
 #endif
 #ifndef NUMBER
-#define NUMBER 1 /* of the barriers */
+#define NUMBER 1 /* number of the first named barrier */
 #endif
 #ifndef WAITERS
-#define WAITERS 256 /* threads at a barrier */
+#define WAITERS 256 /* number of threads that a barrier waits for */
 #endif
 #ifndef OFFSET
-#define OFFSET 0 /* floats */
+#define OFFSET 0 /* added to the address of ldmatrix, in floats */
 #endif
 
 __global__ void __launch_bounds__(512)

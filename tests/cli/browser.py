@@ -13,7 +13,7 @@ import urllib.request
 
 
 def missing():
-    """What this machine lacks; empty: nothing."""
+    """The program that this machine lacks for these tests; empty: it has all."""
     if shutil.which("chromedriver") is None:
         return "chromedriver (Debian's chromium-driver)"
     if shutil.which("chromium") is None and shutil.which("google-chrome") is None:
@@ -61,20 +61,20 @@ class Browser:
         self.call("POST", self.session + "/url", {"url": address})
 
     def run(self, script):
-        """The value that the body of a function of JavaScript returns."""
+        """Runs the body of a JavaScript function and returns its value."""
         return self.call("POST", self.session + "/execute/sync", {"script": script, "args": []})
 
     def press(self, selector, keys):
-        """Presses keys with the focus on an element."""
+        """Presses keys while the element has the focus."""
         found = self.call("POST", self.session + "/element", {"using": "css selector", "value": selector})
         self.call("POST", f"{self.session}/element/{next(iter(found.values()))}/value", {"text": keys})
 
     def emulate(self, command, **parameters):
-        """A command of Chrome's DevTools protocol."""
+        """Sends a command of Chrome's DevTools protocol."""
         self.call("POST", self.session + "/goog/cdp/execute", {"cmd": command, "params": parameters})
 
     def log(self):
-        """What the console has shown since the last call."""
+        """The messages of the console since the last call."""
         return self.call("POST", self.session + "/se/log", {"type": "browser"})
 
     def close(self):

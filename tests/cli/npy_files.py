@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes .npy files byte by byte, sound and hostile."""
+"""Makes valid and hostile .npy files byte by byte."""
 
 import struct
 
 
 def header(text, version=1, pad=True):
-    """The bytes in front of the data: magic, version, length, text."""
+    """The bytes before the data: magic, version, length and text of the header."""
     raw = text if isinstance(text, bytes) else text.encode("latin-1")
     prefix = 10 if version == 1 else 12
     if pad:
@@ -22,7 +22,7 @@ def file(data=b"\0" * 24, version=1, pad=True, **fields):
     return header(dictionary(**fields), version, pad) + data
 
 
-# name: the file's bytes, and what the error must say of them.
+# For each name: the bytes of the file, and text that the error message must contain.
 HOSTILE = {
     "empty": (b"", "the file is empty"),
     "not_npy": (b"%PDF-1.4 this is no array", "not a NumPy file"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the program for the tests: command lines in a folder of their own, and what came of them."""
+"""Runs command lines of the program for the tests, each test in a folder of its own."""
 
 import csv
 import os
@@ -11,13 +11,13 @@ import subprocess
 import tempfile
 import unittest
 
-# A shell starts a job in the background with SIGINT ignored, and the programs that the tests start and
-# stop would inherit that.
+# A shell starts background jobs with SIGINT ignored. The programs that the tests start, and stop by SIGINT,
+# would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 PROGRAM = os.environ.get("TEGULA", "build/tegula")
 
-# What differs from machine to machine and from run to run.
+# Parts of the output that differ between machines or runs, and the text that replaces them.
 MASKS = [
     (re.compile(r"\d+\.\d+ s, \d+\.\d+ GFLOP/s"), "TIME s, RATE GFLOP/s"),
     (re.compile(r"(?<=kernel )\S+(?=:)"), "KERNEL"),
@@ -40,16 +40,16 @@ class Result:
         self.code = completed.returncode
         self.out = completed.stdout.decode(errors="replace")
         self.err = completed.stderr.decode(errors="replace")
-        # What the program notes (threads above processors, long work) is no error.
+        # Notes of the program, such as about more threads than processors or long work, are not errors.
         self.notes = re.findall(r"^note: .*", self.err, re.MULTILINE)
         self.err = re.sub(r"^note: .*\n", "", self.err, flags=re.MULTILINE)
         if "TEGULA_SANITIZED" in os.environ:
-            # A sanitizer says so where an allocation fails, as some here are meant to.
+            # A sanitizer prints a warning if an allocation fails, which some tests cause on purpose.
             self.err = re.sub(r"==\d+==WARNING: .*\n", "", self.err)
 
 
 def open_terminal(test):
-    """The two ends of a pseudo-terminal; skips the test where there are none, as in a bare chroot."""
+    """The two ends of a pseudo-terminal. Skips the test if the system has none, as in a minimal chroot."""
     try:
         return os.openpty()
     except OSError as error:
@@ -57,7 +57,7 @@ def open_terminal(test):
 
 
 def tegula(*args, cwd=None, env=None, **options):
-    """Runs `tegula ARGS...` to its end."""
+    """Runs `tegula ARGS...` and waits for its end."""
     environment = dict(os.environ, **(env or {}))
     completed = subprocess.run([PROGRAM, *map(str, args)], cwd=cwd, env=environment,
                                stdout=options.pop("stdout", subprocess.PIPE),
@@ -73,7 +73,7 @@ ORIGIN = re.compile(r"# commit: (?:[0-9a-f]{7,}(?:-dirty)?|unknown); date: \d{4}
 
 
 def origin_of(path):
-    """What a CSV file says of the device, and its command."""
+    """The description of the device, and the command, in the first line of a CSV file."""
     with open(path, newline="", encoding="utf-8") as file:
         line = file.readline()
     match = ORIGIN.fullmatch(line)
@@ -82,7 +82,7 @@ def origin_of(path):
 
 
 def rows_of(path):
-    """The rows of a CSV file, whose first line is right."""
+    """The rows of a CSV file. Fails if the first line does not have the required form."""
     origin_of(path)
     with open(path, newline="", encoding="utf-8") as file:
         file.readline()
@@ -90,7 +90,7 @@ def rows_of(path):
 
 
 class Folder(unittest.TestCase):
-    """Tests each of which has a folder of its own."""
+    """Test cases, each with a folder of its own."""
 
     def setUp(self):
         self.folder = tempfile.mkdtemp(prefix="tegula-cli-")
@@ -101,7 +101,7 @@ class Folder(unittest.TestCase):
 
 
 def transcript(commands, cwd):
-    """The commands with what each printed on either stream, as a terminal would show it."""
+    """The commands and their output on both streams, as a terminal would show them."""
     lines = []
     for command in commands:
         words = shlex.split(command)

@@ -87,7 +87,7 @@ class Bench(Folder):
 
     @unittest.skipIf("TEGULA_SANITIZED" in os.environ, "the peers are not built for sanitizers")
     def test_peers_of_bf16(self):
-        """oneDNN takes results of bf16 and f32, MKL of f32; the others no bf16. All layouts must be right."""
+        """oneDNN has products of bf16 with results of bf16 and f32, MKL with results of f32; the others have none."""
         types = ("f32", {"onednn", "mkl"}), ("bf16", {"onednn"})
         for layout in ([], ["--trans-a"], ["--trans-b"], ["--trans-a", "--trans-b"]):
             seen = set()
@@ -174,7 +174,7 @@ class Bench(Folder):
 
 
     def test_unstable_rows_are_marked_and_the_ceiling_is_the_best_of_several(self):
-        """A process that takes the processor away now and then."""
+        """Another process takes the processor away now and then."""
         # A process that wakes up preempts the one that runs: this one does so every few milliseconds.
         disturber = subprocess.Popen([sys.executable, "-c", "import time\nprint(flush=True)\nwhile True:\n"
                                       "  end = time.monotonic() + 0.003\n"
@@ -241,7 +241,7 @@ class Bench(Folder):
 
     @unittest.skipUnless("FAKE_LIBCUDA" in os.environ, "the stand-ins are not built")
     def test_a_cublas_that_is_wrong_is_left_out(self):
-        """Each library begins with a C of NaN, whatever those before it left there."""
+        """C is NaN before each library runs, so that results of the one before do not count."""
         for how, why in ("by one", r"C\(\d+, \d+\) is .*, the reference "), ("nan", r"element \d+ of C is not finite"), \
                 ("nothing", "element 0 of C is not finite"):
             result = self.run_suite_beside_cublas(FAKE_CUBLAS_WRONG=how)

@@ -19,7 +19,7 @@ class Check(Folder):
         self.assertRegex(result.out, r"\n\d+ passed, 0 failed on cpu; max error \d")
 
     def test_nothing_was_checked(self):
-        """The sentence says why, and "N passed" does not stand before it."""
+        """The message says why nothing was checked, and no "N passed" precedes it."""
         empty = "no product has an element to compare"
         unsupported = "no kernel takes these problems; the last one: .*it multiplies f32 matrices only"
         for reason, options in (empty, ["--device", "cpu", "--small", "--seed", 7, "--cases", 1]), \
@@ -76,7 +76,7 @@ class Check(Folder):
 
     @unittest.skipIf("thread" in os.environ.get("TEGULA_SANITIZED", ""), "signals come late")
     def test_a_check_on_the_simulator_stops_at_once(self):
-        """A case has a kernel to compile for every configuration; Ctrl-C reaches the compiler too."""
+        """A case compiles a kernel for every configuration. Ctrl-C reaches the compiler, too."""
         process = subprocess.Popen([session.PROGRAM, "check", "--device", "sim", "--case", "3"],
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                    start_new_session=True, env=dict(os.environ, TEGULA_CACHE="off"))
@@ -116,7 +116,7 @@ class Check(Folder):
             result = tegula("check", "--device", "cpu", "--cases", 30, *options)
             if kernel_types and "no kernel takes these problems" in result.err:
                 self.assertEqual(result.code, 1)
-                continue # the device has none of this type
+                continue # the device has no kernel for this type
             self.assertEqual((result.code, result.err), (0, ""), options)
         result = tegula("check", "--device", "cpu", "--type", "f32", "--type-c", "f16")
         self.assertEqual(result.code, 2)
@@ -203,7 +203,7 @@ class Check(Folder):
                 continue
             self.assertLessEqual(float(row["tegula_rms"]), 1.5 * float(row["sequential_rms"]) + 1e-9)
         classes = {row["inputs"]: row for row in rows if row["kernel"] != ""}
-        self.assertEqual(len(rows) - len(shapes), len(classes) + 9)  # three classes with three depths more
+        self.assertEqual(len(rows) - len(shapes), len(classes) + 9)  # three classes have three more depths each
         for name in "wide exponents, phi 4", "A*inv(A), condition 2^20", "near FLT_MAX", "NaN in B":
             self.assertGreater(float(classes[name]["ieee_max"]), 0, name)
         for name in "integers of 11 bits", "integers of 22 bits":
@@ -229,7 +229,7 @@ class Check(Folder):
         result = tegula("check", "--cases", 20, "--device", "sim", "--kernel", "gemv", "--csv", "check.csv",
                         cwd=self.folder)
         self.assertEqual((result.code, result.err), (0, ""))
-        self.assertEqual([row["kernel"] for row in self.rows("check.csv")], ["gemv"]) # one is called so
+        self.assertEqual([row["kernel"] for row in self.rows("check.csv")], ["gemv"]) # a kernel of this name
         result = tegula("check", "--cases", 2, "--device", "sim", "--kernel", "small", "--in-turn", "--csv",
                         "check.csv", cwd=self.folder)
         self.assertEqual((result.code, result.err), (0, ""))

@@ -50,8 +50,8 @@ static void *copy_of_result(const check_case *c)
     return copy;
 }
 
-/* The first case with something to compute, on finite inputs. is_separate: with a D other than C.
- */
+/* Finds the first case with elements to compare and finite inputs. is_separate: whether D is
+ * another matrix than C. */
 static void find_case(check_case *c, bool is_separate)
 {
     const check_drawing from = {.seed = 1, .type = TGL_F64, .scale = SCALE_MEDIUM};
@@ -104,7 +104,7 @@ static void a_case_sees_what_is_wrong(void **state)
     see_what_is_wrong(true);
 }
 
-/* Each in some of the cases, and all of them problems that the library takes. */
+/* Each kind occurs in some of the cases, and all cases are valid problems. */
 static void cases_have_all_kinds_of_results_and_scalars(void **state)
 {
     (void)state;
@@ -127,7 +127,8 @@ static void cases_have_all_kinds_of_results_and_scalars(void **state)
     assert_true(prepared > 0);
 }
 
-/* Of complex types: every pair of transposes and conjugates, with alpha and beta of two parts. */
+/* Cases of complex types have every pair of transposes and conjugates, and complex alpha and beta.
+ */
 static void complex_cases_have_all_transposes_and_scalars(void **state)
 {
     (void)state;
@@ -149,7 +150,8 @@ static void complex_cases_have_all_transposes_and_scalars(void **state)
     assert_true(alpha > 0 && beta > 0 && pointers > 0 && non_finite > 0);
 }
 
-/* A conjugate that is not transposed lies as the matrix does, and an imaginary alpha multiplies. */
+/* A conjugate that is not transposed counts as the layout of its matrix. An alpha that is imaginary
+ * is not 0. */
 static void complex_products_are_counted_by_their_layouts(void **state)
 {
     (void)state;
@@ -184,7 +186,7 @@ static void a_case_is_the_same_every_time(void **state)
     }
 }
 
-/* Cases of each type: the types of their matrices, and numbers that these hold. */
+/* Cases of each type have matrices of valid types, with numbers that these represent. */
 static void cases_of_all_types(void **state)
 {
     (void)state;
@@ -209,7 +211,7 @@ static void cases_of_all_types(void **state)
         }
 }
 
-/* x as a kernel that uses TF32 multiplies it: 10 bits of fraction. */
+/* x rounded to TF32, with 10 bits of fraction. */
 static double to_tf32(double x)
 {
     if (!isfinite(x) || x == 0) return x;
@@ -245,7 +247,7 @@ static double simple_kernel(const check_case *c, int64_t b, int64_t i, int64_t j
     return c->alpha != 0 && p->k > 0 ? multiply_add(is_f64, c->alpha, sum, result) : result;
 }
 
-/* Compares what the simple kernel leaves. wrong: the first element is off by this factor. */
+/* Whether the results of the simple kernel pass. wrong: the first element is multiplied by this. */
 static bool simple_kernel_passes(const check_case *c, double wrong)
 {
     const tgl_problem *p = &c->problem;
@@ -265,7 +267,7 @@ static bool simple_kernel_passes(const check_case *c, double wrong)
     return verdict.text[0] == '\0';
 }
 
-/* The reference and the bound let a right kernel pass, for every type. */
+/* A right kernel passes, for every type. */
 static void a_simple_kernel_passes(void **state)
 {
     (void)state;
@@ -301,7 +303,7 @@ static bool passes(double c, const reference_element *expected)
     return error_add(&s, TGL_F32, c, expected, 4, &error);
 }
 
-/* An epilogue that makes a number of an infinite sum does not make every number right. */
+/* If an epilogue turns an infinite sum into a number, not every number is right. */
 static void epilogues_of_infinite_sums(void **state)
 {
     (void)state;

@@ -14,7 +14,7 @@ from session import Folder, tegula
 
 
 class CsvFiles(Folder):
-    """A file that is there is replaced by rows, and by nothing else."""
+    """An existing file is only replaced if there are rows to write."""
 
     BENCH = "bench", "--peer", "none", "--device", "cpu", "--threads", "1", "--csv", "b.csv"
     SHAPE = "-m", "8", "-n", "8", "-k", "8", "--repeat", "1"
@@ -81,7 +81,7 @@ class CsvFiles(Folder):
 
 class Everywhere(Folder):
     def test_children_do_not_inherit_an_ignored_sigint(self):
-        """The test itself may run in the background of a shell."""
+        """Checks session.py: in the background of a shell, the test itself ignores SIGINT."""
         program = "import signal, sys; sys.path.insert(0, sys.argv[1]); import session, subprocess;" \
             "p = subprocess.Popen(['sleep', '9']); p.send_signal(signal.SIGINT); print(p.wait())"
         here = os.path.dirname(os.path.abspath(__file__))

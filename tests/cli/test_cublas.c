@@ -33,7 +33,7 @@ static void assert_right(tgl_device *dev, const operands *o, const cublas_produc
                 if (!error_add(&summary, o->result.type, c, &e, bound, &error))
                     fail_msg("%g, not %Lg", c, e.value);
             }
-    if (p->compute == TGL_COMPUTE_TF32) assert_true(summary.max > 100); /* it was rounded */
+    if (p->compute == TGL_COMPUTE_TF32) assert_true(summary.max > 100); /* inputs were rounded */
     free(C);
 }
 

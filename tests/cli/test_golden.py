@@ -16,7 +16,7 @@ GOLDEN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "golden")
 
 
 def make_inputs(folder):
-    """The files that the sessions speak of."""
+    """Writes the files that the sessions name."""
     files = {
         "A.npy": npy_files.file(b"\0" * 4 * 6, shape="(2, 3)"),
         "B.npy": npy_files.file(b"\0" * 4 * 12, shape="(3, 4)"),

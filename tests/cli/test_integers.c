@@ -37,7 +37,7 @@ static void elements_are_rounded_and_saturated(void **state)
     assert_int_equal(element_accumulator(TGL_I8), TGL_I32);
 }
 
-/* How many of the elements have a value. */
+/* The number of elements that are equal to `value`. */
 static int count(int64_t n, const double *X, double value)
 {
     int found = 0;
@@ -121,7 +121,7 @@ static void epilogues_wrap(void **state)
     assert_true(x.value == 7.0L + INT32_MAX - 4294967296.0L);
 }
 
-/* No difference passes, whatever the bound and the magnitude are. */
+/* A wrong integer fails, whatever the bound and the magnitude are. */
 static void differences_fail(void **state)
 {
     (void)state;

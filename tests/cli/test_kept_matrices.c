@@ -8,7 +8,7 @@
 #include "problem_options.h"
 #include "timed_operands.h"
 
-/* The latest set on the device, for A and B. */
+/* Fails unless the latest set of A and B on the device has these elements. */
 static void assert_uploaded(const operands *o, const void *expected_a, const void *expected_b)
 {
     const operand_set set = operands_for(o, o->sets - 1);

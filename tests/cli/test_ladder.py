@@ -23,11 +23,11 @@ HALF_RUNGS = ["f16_wmma", "f16_fragments", "f16_ldmatrix", "f16_multistage", "f1
 WORD_RUNGS = ["words_one", "words_three", "words_promoted"]
 FAKES = {"TEGULA_LIBCUDA": "FAKE_LIBCUDA", "TEGULA_NVRTC": "FAKE_LIBNVRTC",
          "TEGULA_CUBLAS": "FAKE_LIBCUBLAS"}
-WITHOUT_F64 = {"FAKE_CUDA_CAPABILITY": "75"} # f64 only for few rows and small matrices
+WITHOUT_F64 = {"FAKE_CUDA_CAPABILITY": "75"} # kernels of f64 only for few rows and small matrices
 
 
 def untimed(table):
-    """The lines of a tuned table without what was found by measuring."""
+    """The lines of a tuned table without the measured columns."""
     return [",".join(line.split(",")[:7]) for line in table.splitlines()]
 
 
@@ -53,7 +53,7 @@ class Simulated(Folder):
         rows = {row["rung"]: row for row in self.rows("l.csv")}
         self.assertEqual(list(rows), RUNGS)
         naive, coalesced, shared = (rows[name] for name in ("naive", "coalesced", "shared_tile"))
-        # A warp stores 32 floats, scattered or side by side.
+        # A warp stores 32 floats, each in a sector of its own, or side by side.
         self.assertEqual(int(naive["global_store_sectors"]), 32 * int(naive["global_store_requests"]))
         self.assertEqual(int(coalesced["global_store_requests"]), 64 * 64 // 32)
         self.assertEqual(int(coalesced["global_store_sectors"]), 4 * 64 * 64 // 32)

@@ -32,7 +32,7 @@ def data_of(path):
 
 
 def wavefronts(step):
-    """Of an access to shared memory, by the words of its lanes: each bank returns one word at a time."""
+    """The wavefronts of an access to shared memory, from the words of its lanes. A bank returns one word at a time."""
     count = 0
     for first in range(0, LANES, step["together"]):
         words = set()
@@ -70,7 +70,7 @@ class Data(unittest.TestCase):
         self.assertNotIn("{{", page)
         self.assertIsNone(re.search(r"<link(?! rel=\"icon\" href=\"data:,\")|@import|url\(|\bsrc=|fetch\(", page))
         addresses = set(re.findall(r"https?:[^\"' ]+", page))
-        self.assertEqual(addresses, {"http://www.w3.org/2000/svg"}) # a name, which is not fetched
+        self.assertEqual(addresses, {"http://www.w3.org/2000/svg"}) # the name of an XML namespace, which is not fetched
 
     def test_sources_are_those_of_the_repository(self):
         root = os.path.join(os.path.dirname(__file__), "..", "..", "kernels")
@@ -104,9 +104,9 @@ class Data(unittest.TestCase):
                    if line > 0 and re.search(r"\b(acc|sum)\S* \+= .+ \* ", lines[line - 1])) // LANES
 
     def test_ffmas_by_line(self):
-        for name in RUNGS[:5]: # whose tiles 64 is a multiple of
+        for name in RUNGS[:5]: # rungs whose tiles divide 64
             self.assertEqual(self.ffmas(name), SIZE**3 // LANES, name)
-        for name in RUNGS[5:18]: # of 128 x 128
+        for name in RUNGS[5:18]: # rungs with tiles of 128 x 128
             self.assertEqual(self.ffmas(name), 128 * 128 * SIZE // LANES, name)
         for name in WORD_RUNGS: # their only FFMA is for sums that are not finite
             self.assertEqual(self.ffmas(name), 0, name)
@@ -135,7 +135,7 @@ class Data(unittest.TestCase):
                     self.assertEqual(step["sectors"], len(set(touched)), (name, step))
                 if "wavefronts" in step:
                     self.assertEqual(step["wavefronts"], wavefronts(step), (name, step))
-            for line in rung["trace"]["lines"]: # a step at least, of each line that accesses memory
+            for line in rung["trace"]["lines"]: # each line that accesses memory has a step at least
                 self.assertTrue(any((step["line"], step["kind"]) == (line["line"], line["kind"]) for step in steps),
                                 (name, line))
         self.assertEqual(kinds, set(sum(TOTALS.values(), [])))

@@ -15,7 +15,7 @@ ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "exe
 GATE = re.compile(r"^gate +(.+?) +(\d+\.\d\d), wanted at (most|least) (\d+\.\d\d): (passed|FAILED)$",
                   re.MULTILINE)
 
-# Figures that are counts: a solution has exactly what is wanted.
+# Figures that are counts: a solution has exactly the number that the gate wants.
 COUNTS = ("barriers a block", "part loaded by cp.async", "part loaded by TMA", "part stored by TMA", "mma.sync / needed",
           "mma.sync / those of TF32", "wgmma / needed")
 
@@ -27,7 +27,7 @@ WRONG = [
     ("coalesce", "threadIdx.x / BN", "threadIdx.x % BN", "race: writes row"),
     ("shared_tile", "        __syncthreads(); /* the tile is complete */\n", "", "no thread has written|race:"),
     ("shared_tile", "        __syncthreads(); /* all threads have read the tile */\n", "", "race:"),
-    # It keeps state, and is wrong in the run that is measured.
+    # The kernel keeps state in the environment, and is wrong in the run that is measured.
     ("shared_tile", "    float sum = 0.0f;",
      "    extern int setenv(const char *, const char *, int);\n    extern char *getenv(const char *);\n"
      "    if (m == 64 && row == 0 && col == 0) setenv(getenv(\"R1\") ? \"R2\" : \"R1\", \"\", 1);\n"
@@ -214,7 +214,7 @@ class Learn(unittest.TestCase):
         "for (int i = 0; i < 2000000000; i++) if (i % 3 == 5) __syncthreads();": "endless loop",
         "if (threadIdx.x > 0) __syncthreads();": "barrier",
         "*(float *)(row + 64) = 1.0f;": "address",
-        "for (int i = 0; i < 100000000; i++) if (i < 0) row = i;": "stopped after (9|30) s", # the latter on a busy machine
+        "for (int i = 0; i < 100000000; i++) if (i < 0) row = i;": "stopped after (9|30) s", # 30 s on a busy machine
         "__builtin_trap();": "the kernel crashed .*a trap",
         "extern void abort(void); abort();": "the kernel crashed .*abort",
         "extern void exit(int); exit(10);": "exit code 10",
@@ -251,7 +251,7 @@ class Learn(unittest.TestCase):
                   "__global__")
         result = self.check(source.replace("__global__", hidden).replace("A[row * lda + p]", "get(&A[row * lda + p])"))
         self.assertIn('"no_sanitize_thread" hides accesses', result.out)
-        # A word that is put together is not seen, but its loads are missed.
+        # A word that the preprocessor puts together is not found, but the missing loads are.
         pasted = hidden.replace("no_sanitize_thread", "WORD").replace("__attr", "#define PASTE(a, b) a##b\n"
                                 "#define WORD PASTE(no_sani, tize_thread)\n__attr")
         both = source.replace("__global__", pasted).replace("A[row * lda + p] * B[p * ldb + col]",
@@ -259,12 +259,12 @@ class Learn(unittest.TestCase):
         result = self.check(both)
         self.assertRegex(result.out, "loads of 0 bytes are counted, but A and B have 32768: FAILED")
         self.assertEqual(result.code, 1)
-        # In comments and strings the words are free.
+        # In comments and strings the words are permitted.
         self.assertEqual(self.check(source.replace("*/", "asm */", 1) + 'static const char s[] __attribute__((unused))'
                                     ' = "asm";\n').code, 0)
 
     def test_a_kernel_without_tiles(self):
-        """What needs no barriers, no conflicts and no shared loads, because it has no tiles."""
+        """A kernel without tiles has no barriers, conflicts or shared loads, but does not solve these exercises."""
         kernel = solution("coalesce").split("__global__")[1]
         for name in ("register_tile", "one_barrier", "bank_conflicts", "mend_alias"):
             with self.subTest(name):
@@ -335,7 +335,7 @@ class Learn(unittest.TestCase):
 
     @unittest.skipUnless("FAKE_LIBCUDA" in os.environ, "no fake driver")
     def test_on_a_gpu(self):
-        """A driver that computes the kernel `coalesce`, and no other exercise."""
+        """The stand-in for the driver computes the kernel `coalesce`, and no other exercise."""
         env = {"TEGULA_LIBCUDA": os.environ["FAKE_LIBCUDA"], "TEGULA_NVRTC": os.environ["FAKE_LIBNVRTC"],
                "TEGULA_CACHE": self.folder, "TEGULA_CUBLAS": os.environ["FAKE_LIBCUBLAS"]}
         self.check(solution("coalesce"))

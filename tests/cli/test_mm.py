@@ -47,7 +47,7 @@ class Folder(unittest.TestCase):
         self.assertEqual(result.out.count("\n"), 1)
 
     def assert_failed(self, result, message, code=1):
-        """One line on stderr, the exit code, and nothing half done."""
+        """Fails unless there is one line on stderr, this exit code, and no output file."""
         self.assertEqual(result.code, code, result.err)
         self.assertEqual(result.out, "")
         self.assertEqual(result.err.count("\n"), 1, result.err)
@@ -56,7 +56,7 @@ class Folder(unittest.TestCase):
         self.assertEqual([n for n in os.listdir(self.folder) if n.startswith(".")], [])
 
     def assert_misfit(self, result, message):
-        """The same for files or options whose types or sizes do not go together."""
+        """assert_failed() with the exit code for files or options whose types or sizes do not go together."""
         self.assert_failed(result, message, code=2)
 
     def assert_product(self, name, expected, tolerance=1e-4):
@@ -303,7 +303,7 @@ class Archives(Folder):
         self.assert_done(self.mm("odd.npz:name", "stored.npz:b", "-o", "C.npy"))
 
     def test_damaged_archives(self):
-        """Nothing but an error or the right product comes of an archive with a byte changed."""
+        """An archive with one changed byte gives an error or the right product."""
         self.save_archives()
         self.save("B.npy", self.b)
         for name in "stored.npz", "packed.npz":
@@ -435,7 +435,7 @@ class Refusals(Folder):
         self.assert_failed(self.mm("A.npy", "B.npy", "-o", "C.npy"), "memory")
 
     def test_a_product_that_the_host_would_be_stopped_for(self):
-        """80 TB from two small files: refused before any of it is computed."""
+        """A product of 80 TB from two small files is refused before any of it is computed."""
         self.save("A.npy", numpy.ones((4500000, 1), "f4")), self.save("B.npy", numpy.ones((1, 4500000), "f4"))
         begin = time.monotonic()
         self.assert_failed(self.mm("A.npy", "B.npy", "-o", "C.npy", "--device", "cpu"),
@@ -628,7 +628,7 @@ class Interruptions(Folder):
 @unittest.skipIf("thread" in os.environ.get("TEGULA_SANITIZED", ""), "signals come late")
 class LongWork(Folder):
     def test_a_long_product_says_so_and_stops_at_once(self):
-        """An hour on the simulator, whose estimate is a constant rate."""
+        """A product that takes an hour on the simulator. The estimate assumes a constant rate."""
         zeros = numpy.zeros((4096, 4096), "f4")
         self.save("A.npy", zeros)
         process = subprocess.Popen([session.PROGRAM, "mm", "A.npy", "A.npy", "-o", "C.npy", "--device", "sim"],

@@ -140,7 +140,7 @@ static void labels_of_types(void **state)
 
 /* ---- bench ----------------------------------------------------------------------------------- */
 
-/* What report_finish() prints. */
+/* The text that report_finish() prints. */
 static const char *end_of(bench_report *report)
 {
     static char text[2000];
@@ -159,7 +159,8 @@ static const char *end_of(bench_report *report)
     return text;
 }
 
-/* A large product on the CPU that is far below the FMA rate: other programs were running. */
+/* If a large product on the CPU is far below the FMA rate, the report says that other programs ran.
+ */
 static void a_busy_machine_is_seen(void **state)
 {
     static const struct {

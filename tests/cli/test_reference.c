@@ -57,7 +57,7 @@ static void elements_are_rounded_to_nearest_even(void **state)
     }
 }
 
-/* Every code of the 16-bit types that is a number. */
+/* Every code of the 16-bit types that is a number is read and stored without a change. */
 static void codes_of_16_bits_come_back(void **state)
 {
     (void)state;
@@ -210,7 +210,7 @@ static void denormals(void **state)
     assert_true(passes(TGL_F64, 0, 0, 0));
 }
 
-/* What a 16-bit result may be off by: its rounding, and errors of the sum before it. */
+/* A 16-bit result may err by its rounding and by the errors of the sum before it. */
 static void results_of_16_bits(void **state)
 {
     (void)state;
@@ -238,8 +238,8 @@ static double cut(double x, int exponent)
     return ldexp(trunc(ldexp(x, -exponent)), exponent);
 }
 
-/* Positive products in groups of 16, added as wgmma does: products and sum are cut to 25 bits below
- * the largest exponent, and their sum to f32. */
+/* Positive products in groups of 16, added as by wgmma: each product and the sum so far are cut 25
+ * bits below the largest exponent, and their sum is cut to f32. */
 static void sums_that_tensor_cores_cut(void **state)
 {
     (void)state;
@@ -304,7 +304,7 @@ static void inputs_that_may_be_rounded_to_tf32(void **state)
     (void)state;
     assert_true(error_of_rounded_inputs(TGL_F32, TGL_COMPUTE_DEFAULT) == 0);
     assert_true(error_of_rounded_inputs(TGL_F64, TGL_COMPUTE_TF32) == 0);
-    /* Both factors half a unit of TF32 off. */
+    /* Both factors are half a unit of TF32 off. */
     const double x = 1 + 0x1p-11, e = (x * x - 1) / (0x1p-24 * x * x);
     const double allowed = error_of_rounded_inputs(TGL_F32, TGL_COMPUTE_TF32);
     assert_true(e <= allowed && e > 0.99 * allowed);
@@ -345,7 +345,7 @@ static void partial_sums_that_may_be_rounded(void **state)
 static void elements_that_are_not_finite(void **state)
 {
     (void)state;
-    enum { COUNT = 5000 }; /* several of the blocks that are searched at a time */
+    enum { COUNT = 5000 }; /* the search goes in blocks; this is several */
     const double planted[] = {INFINITY, -INFINITY, NAN};
     static const int places[] = {0, 1, 2, 3, 511, 512, 1023, 1024, 2047, 2048, 4095, 4096, 4998};
     double *storage = malloc(COUNT * sizeof *storage);

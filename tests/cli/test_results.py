@@ -99,7 +99,7 @@ class Summary(unittest.TestCase):
         (self.folder / "chip" / "other.csv").write_text("# commit: 1; date: x\na,b\n1,2\n", encoding="utf-8")
         found = summary.read_all(self.folder)
         self.assertIn("\n| [s](", summary.page("a\n{{suites chip}}\nb", found))
-        for template in "{{squares}}", "{{suites chip}}{{worst other}}":  # no table of chip; no such machine
+        for template in "{{squares}}", "{{suites chip}}{{worst other}}":  # no table for `chip`, no machine `other`
             with self.assertRaises(SystemExit):
                 summary.page(template, found)
 

@@ -36,7 +36,7 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 
 
 class Page(html.parser.HTMLParser):
-    """The anchors, links and parts of a page. Parts are what a browser loads to show the page."""
+    """The anchors, links and parts of a page. A browser loads the parts to show the page."""
 
     def __init__(self, path):
         super().__init__()
@@ -69,7 +69,7 @@ class Site(unittest.TestCase):
         for folder, _, names in os.walk(cls.html):
             for name in names:
                 path = os.path.relpath(os.path.join(folder, name), cls.html)
-                if name.endswith(".html") and name != "404.html": # that one is shown at any address
+                if name.endswith(".html") and name != "404.html": # this page is shown at any address
                     cls.pages[path] = Page(os.path.join(folder, name))
 
     def test_links_lead_somewhere(self):

@@ -27,13 +27,13 @@ def ceil(x, y):
 
 
 class Matrix:
-    """Rows without padding, whose first byte is aligned."""
+    """A matrix of rows without padding, whose first byte is aligned."""
 
     def __init__(self, rows, cols):
         self.rows, self.cols = rows, cols
 
     def part(self, row, col, count):
-        """The elements of a row that exist, as the sectors they are in, and their bytes."""
+        """Those of `count` elements of a row that exist: their sectors and bytes."""
         end = min(col + count, self.cols) if row < self.rows else col
         if end <= col:
             return set(), 0
@@ -41,12 +41,12 @@ class Matrix:
         return set(range(first // SECTOR, ceil(first + (end - col) * ELEMENT, SECTOR))), (end - col) * ELEMENT
 
     def box(self, row, col, rows, cols):
-        """TMA: each row of a box is apart."""
+        """Requests, sectors and bytes of a box by TMA, which loads each row by itself."""
         parts = [self.part(r, col, cols) for r in range(row, row + rows)]
         return 1, sum(len(sectors) for sectors, _ in parts), sum(size for _, size in parts)
 
     def warps(self, row, col, rows, cols, width):
-        """Warps whose lanes have `width` elements each of a tile, one row after the other."""
+        """Requests, sectors and bytes of warps whose lanes load `width` elements each of a tile, row by row."""
         lanes = [(r, c) for r in range(row, row + rows) for c in range(col, col + cols, width)]
         requests = sectors = size = 0
         for i in range(0, len(lanes), LANES):
@@ -91,7 +91,7 @@ class Counts(unittest.TestCase):
         return self.of(shape, rung, kind, "requests", "wavefronts", "conflicts")
 
     def tiles(self, shape, bn=BN):
-        """First rows and columns of the tiles of C, and first k of the steps."""
+        """The first row and column of each tile of C, and the first k of each step."""
         m, n, k = shape
         return [(i, j) for i in range(0, m, BM) for j in range(0, n, bn)], list(range(0, k, BK))
 
@@ -120,12 +120,12 @@ class Counts(unittest.TestCase):
                 self.assertEqual(self.shared(shape, rung, "shared_store"), (stores, 4 * stores, 0), rung)
 
     def test_fragments(self):
-        """Of 64 x 32 results of a warp: 4 matrices of A and 4 of B, of 16 x 16 and 16 x 8."""
+        """For its 64 x 32 results a warp loads 4 fragments of A, 16 x 16, and 4 of B, 16 x 8."""
         for shape in self.SHAPES:
             tiles, steps = self.tiles(shape)
             executions = len(tiles) * len(steps) * BK // STEP * WARPS
-            # Four registers each of 4 matrices of A: eight rows in the same banks. Four elements each of 4
-            # matrices of B: four rows.
+            # Four registers of each of 4 fragments of A: eight rows in the same banks. Four elements of each
+            # of 4 fragments of B: four rows.
             loads = 16 * executions, 16 * executions
             fragments = sum(loads), 8 * loads[0] + 4 * loads[1]
             self.assertEqual(self.shared(shape, "f16_fragments", "shared_load"),
@@ -153,7 +153,7 @@ class Counts(unittest.TestCase):
                 self.assertEqual(self.shared(shape, rung, "shared_load"), (0, 0, 0), rung)
 
     def test_multicast(self):
-        """Each of two blocks below each other loads half of the rows of B for both."""
+        """Two blocks of a cluster lie below each other. Each loads half of the rows of B for both."""
         for shape, a, b, _ in self.each():
             tiles, steps = self.tiles(shape, 256)
             pairs = [(i, j) for i, j in tiles if i % (2 * BM) == 0]
@@ -163,7 +163,7 @@ class Counts(unittest.TestCase):
             self.assertEqual(self.accesses(shape, "f16_persistent", "async_copy"), total((of_a, of_b)))
             self.assertEqual(self.accesses(shape, "f16_persistent", "tma_load"), total((of_a, of_b)))
             self.assertEqual(self.of(shape, "f16_persistent", "tma", "multicast_bytes"), (of_b[2],))
-            # Every pair of tiles takes B once. Rung 32 takes it for each tile that is in C.
+            # Every pair of tiles loads B once. Rung 32 loads it for each tile.
             m, n, k = shape
             self.assertEqual(of_b[2], ceil(m, 256) * n * k * ELEMENT)
             saved = self.accesses(shape, "f16_specialised", "async_copy")[2] - \
@@ -190,7 +190,7 @@ class Counts(unittest.TestCase):
             self.assertEqual(self.shared(shape, "f16_persistent", "shared_store"), (stores, 4 * stores, 0))
 
     def tensor(self, shape, rung, kind):
-        """The requests and bytes of all lines, which are those of the totals."""
+        """The requests and bytes of all lines of the source. Fails unless their sums are the totals."""
         lines = [line for line in self.lines[(*shape, rung)] if line["kind"] == kind]
         found = tuple(sum(line[what] for line in lines) for what in ("requests", "bytes"))
         columns = ("requests", "bytes") if kind == "wgmma" else ("requests",)

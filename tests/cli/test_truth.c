@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The judge of the ladder's results: what is right passes, and nothing that is wrong anywhere does,
- * be it known in double precision or compared with another result.
+ * The check of the ladder's results: right results pass, and results with one wrong element do not,
+ * whether the element is compared with double precision or with another result.
  */
 #include "cli.h"
 #include "truth.h"
@@ -92,14 +92,14 @@ static void small_results_are_known_everywhere(void **state)
     free_fixture(f);
 }
 
-/* Just beyond a thousand cubed. */
+/* Above a thousand cubed, elements are compared with the first right result. */
 static void large_results_are_compared_with_the_first(void **state)
 {
     (void)state;
     fixture *f = make_fixture(1031, 1030, 1033);
     assert_false(truth_is_whole(f->truth));
     const int64_t unknown = 500 * 1030 + 501;
-    assert_refused(f, unknown, NAN); /* even before there is another result */
+    assert_refused(f, unknown, NAN); /* also without another result to compare with */
     assert_refused(f, 0, NAN);
     assert_null(truth_peer(f->truth));
     assert_true(truth_judge(f->truth, "first", f->C).right);
@@ -114,7 +114,7 @@ static void large_results_are_compared_with_the_first(void **state)
     free_fixture(f);
 }
 
-/* Whether the result is right with these bits at `at`. */
+/* Whether the result passes with these bits at `at`. */
 static bool is_right_with(fixture *f, int64_t at, uint16_t bits)
 {
     uint16_t *C = f->result;

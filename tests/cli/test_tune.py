@@ -11,7 +11,7 @@ import unittest
 from session import tegula
 
 FAKES = {"TEGULA_LIBCUDA": "FAKE_LIBCUDA", "TEGULA_NVRTC": "FAKE_LIBNVRTC"}
-# A launch takes a millisecond, or 0.1 if its tiles have 32 rows.
+# On the fake device a launch takes a millisecond, or 0.1 ms if its tiles have 32 rows.
 TIMES = {"FAKE_CUDA_US": "1000", "FAKE_CUDA_FAST": "32", "TEGULA_COMPUTE": "ieee"}
 TRACE = """the program prints this
 tegula_cublas: cublasSgemm_v2 NN m=64 n=60 k=56 lda=64 ldb=56 ldc=64 batch=1 f32,f32,f32 compute=68: tegula, simt, 4.1 us
@@ -119,7 +119,7 @@ class Tune(unittest.TestCase):
         self.assertRegex(peers[0], r" \| 0000000000000000 \| f32,f32,f32,f32 NN 64x64x64x1 ieee \| peer \| [\d.]+ \| 0\.000 \| 1 \| burst$")
         again = self.run_on_fakes("tune", "--suite", "s.csv", "--seconds", 0.05, "--peer", TEGULA_CUBLAS=cublas,
                                   FAKE_CUDA_US="0")
-        self.assertEqual((again.code, again.out), (0, result.out)) # the time is known: it is not taken again
+        self.assertEqual((again.code, again.out), (0, result.out)) # cuBLAS is not measured again
         self.assertEqual([line for line in self.lines() if " | peer | " in line], peers)
         result = self.run_on_fakes("explain", "-m", 64, "-n", 64, "-k", 64)
         self.assertIn(", measured to be fastest\n", result.out)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A library with a cblas_sgemm() that forgets its last product, and a dnnl_gemm_s8s8s32() whose
- * results are 1 too large, for the test that `tegula bench` notices.
+ * A library with wrong results, which `tegula bench` must detect: a cblas_sgemm() that leaves out
+ * the last product of each sum, and a dnnl_gemm_s8s8s32() whose results are 1 too large.
  */
 #include <stdint.h>
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Random distributed products: sizes from 0 to primes above 100, all types, orders and transposes,
- * shards, copies and block-cyclic grids that need not use all ranks, given or planned divisions.
+ * Runs random distributed products: sizes from 0 to primes above 100, all types, orders and
+ * transposes. The layouts are shards, copies and block-cyclic grids that need not use all ranks.
+ * The division of the work is given or planned.
  */
 #include "dist_case.h"
 
@@ -12,10 +13,10 @@
 typedef struct matrix {
     tgl_dist_layout layout;
     tgl_type type;
-    int64_t rows, columns; /* of the whole matrix */
+    int64_t rows, columns; /* size of the whole matrix */
     int64_t local_rows, local_columns;
-    char *whole; /* tight, in the order of the problem */
-    char *local; /* of layout.ld */
+    char *whole; /* the whole matrix without padding, in the order of the problem */
+    char *local; /* this rank's part, with leading dimension layout.ld */
     size_t local_bytes;
 } matrix;
 
@@ -26,9 +27,10 @@ typedef struct test_case {
     tgl_epilogue epilogue;
     tgl_dist_options options;
     bool has_epilogue;
-    uint64_t state; /* of the random numbers */
+    uint64_t state; /* state of the random numbers */
     int rank, ranks;
-    bool is_fake; /* a device of the fake driver, which has floats and few epilogues */
+    bool is_fake; /* whether the device is of the fake driver, which supports f32 and few epilogues
+                   */
 } test_case;
 
 /* ---- Random choices -------------------------------------------------------------------------- */
@@ -70,7 +72,8 @@ static void draw_layout(test_case *t, matrix *x)
 
 /* ---- Elements -------------------------------------------------------------------------------- */
 
-/* A small integer in a type of 16 bits: sign, exponent and the highest bits of the fraction. */
+/* A small integer converted to F16 or BF16: its sign, exponent and the highest bits of the
+ * fraction. */
 static uint16_t to_half(tgl_type type, int value)
 {
     const float f = (float)value;
@@ -102,8 +105,8 @@ static int64_t index_in(const test_case *t, int64_t ld, int64_t row, int64_t col
     return t->problem.order == TGL_ROW_MAJOR ? row * ld + column : row + column * ld;
 }
 
-/* Copies between the whole matrix and a rank's part. The global index is searched for: this test
- * has its own idea of a layout, block by block. */
+/* The index in the whole matrix of row or column `local` of a rank's part. It is found by going
+ * through all blocks, so that this test does not depend on the formulas of the library. */
 static int64_t global_index(int64_t size, int64_t first, int64_t block, int parts, int source,
                             int part, int64_t local)
 {
@@ -141,7 +144,7 @@ static void copy_local(const test_case *t, matrix *x)
         }
 }
 
-/* Fills a matrix and distributes it. */
+/* Fills a matrix, and copies this rank's part of it. */
 static void fill(test_case *t, matrix *x)
 {
     const size_t element = tgl_type_size(x->type);
@@ -220,7 +223,7 @@ static void make(test_case *t)
     draw_options(t);
 }
 
-/* The bias of all rows or columns, and the part of this rank. */
+/* Makes the whole bias. *local := this rank's part of it. */
 static char *make_bias(test_case *t, char **local)
 {
     matrix x = {.type = t->c.type, .rows = t->c.rows, .columns = t->c.columns};
@@ -249,7 +252,8 @@ static char *make_bias(test_case *t, char **local)
     return whole;
 }
 
-/* The product of the whole matrices by this rank's processor, in place of the whole C. */
+/* Computes the product of the whole matrices on this rank's cpu device, and stores it in the whole
+ * C. */
 static tgl_status reference(const test_case *t, const char *bias)
 {
     const tgl_plan_options options = {.size = sizeof options,
@@ -276,7 +280,7 @@ static tgl_status reference(const test_case *t, const char *bias)
 
 /* ---- Runs ------------------------------------------------------------------------------------ */
 
-/* The parts of a rank in the memory of its device. */
+/* A rank's parts of the matrices in the memory of its device. */
 typedef struct parts {
     void *a, *b, *c, *bias;
 } parts;
@@ -291,7 +295,7 @@ static void *to_device(tgl_device *dev, const char *host, size_t bytes)
     return memory;
 }
 
-/* Runs a plan with copies of the parts in the device's memory. */
+/* Runs a plan on copies of the parts in device memory. */
 static tgl_status run_plan(test_case *t, tgl_dist *dist, tgl_device *dev, tgl_dist_plan *plan,
                            const char *bias)
 {
@@ -325,7 +329,8 @@ static bool report(const test_case *t, unsigned seed, const char *what)
     return false;
 }
 
-/* The sign of a zero depends on the order of the sum. */
+/* Whether two elements are equal. Zeros of both signs are, because the sign depends on the order of
+ * summation. */
 static bool is_equal(tgl_type type, const char *x, const char *y)
 {
     static const char zero[8] = {0};
@@ -357,7 +362,7 @@ static bool run_and_compare(test_case *t, tgl_dist *dist, tgl_device *dev, unsig
     if (ok) {
         char *result = malloc(t->c.local_bytes + 1);
         memcpy(result, t->c.local, t->c.local_bytes);
-        copy_local(t, &t->c); /* padding stays as it was */
+        copy_local(t, &t->c); /* does not change the padding */
         for (size_t i = 0; ok && i < t->c.local_bytes; i += tgl_type_size(t->c.type))
             if (!is_equal(t->c.type, result + i, t->c.local + i))
                 ok = report(t, seed, "a difference");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Random distributed products, compared with the product of one device. All numbers are small
- * integers, so that sums in any order are exact, and results must be equal to the last bit.
+ * Runs random distributed products and compares them with the product of one device. All numbers
+ * are small integers, so sums are exact in any order, and results must be equal bit by bit.
  */
 #ifndef DIST_CASE_H
 #define DIST_CASE_H
@@ -10,7 +10,8 @@
 
 #include <stdbool.h>
 
-/* Runs the case of a seed, which all ranks run together. false: a difference was printed. */
+/* Runs the case that a seed determines. All ranks must call this together. False: the result is
+ * wrong, which has been printed. */
 bool dist_case_run(tgl_dist *dist, tgl_device *dev, unsigned seed);
 
 #endif

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * libfake_nccl.so, a replacement of NCCL (TEGULA_LIBNCCL) whose ranks are threads or processes of a
- * host, and whose device memory is host memory. As in a communicator of NCCL that does not block,
- * calls return ncclInProgress; they go on in ncclCommGetAsyncError(). A send copies its data at
- * once: a message is a file in a folder that the unique id names. Calls of a communicator that
- * blocks are complete when they return.
+ * libfake_nccl.so: a replacement of NCCL (TEGULA_LIBNCCL) whose ranks are threads or processes of
+ * one host, and whose device memory is host memory. A message is a file in a folder that the unique
+ * id names; a send writes it at once. With a non-blocking communicator, calls return ncclInProgress
+ * as in NCCL, and receives are completed in ncclCommGetAsyncError(). With a blocking one, calls are
+ * complete when they return.
  *
- * FAKE_NCCL_ERROR: the result of ncclCommGetAsyncError(), as of a link that failed.
- * FAKE_NCCL_COLLECT: what the operations of a communicator that blocks return.
- * FAKE_NCCL_FOLDER: where the folders are (/dev/shm).
+ * FAKE_NCCL_ERROR: the result of ncclCommGetAsyncError(), as after the failure of a link.
+ * FAKE_NCCL_COLLECT: the result of operations of a blocking communicator.
+ * FAKE_NCCL_FOLDER: the folder in which the folders of communicators are made (/dev/shm).
  */
 #include <dirent.h>
 #include <dlfcn.h>
@@ -35,7 +35,7 @@ typedef struct receive {
 } receive;
 
 typedef struct unique_id {
-    char internal[128]; /* the folder */
+    char internal[128]; /* path of the folder */
 } unique_id;
 
 typedef struct comm {
@@ -55,7 +55,7 @@ typedef struct config {
 
 enum { F32 = 7, F64 = 8, I32 = 2, SUM = 0 };
 
-/* Operations of communicators that block, in this process. */
+/* Numbers of operations of blocking communicators in this process. */
 static atomic_int gathered, scattered, reduced;
 API int fake_nccl_gathered(void)
 {
@@ -72,7 +72,7 @@ API int fake_nccl_reduced(void)
     return reduced;
 }
 
-/* Messages of ncclSend() in this process. */
+/* Number of messages that ncclSend() has sent in this process. */
 static atomic_int messages;
 API int fake_nccl_messages(void)
 {
@@ -88,7 +88,7 @@ API int ncclGetUniqueId(unique_id *id)
     return mkdtemp(id->internal) != NULL ? SUCCESS : SYSTEM_ERROR;
 }
 
-/* ---- Ranks that come and go ------------------------------------------------------------------ */
+/* ---- Joining and leaving --------------------------------------------------------------------- */
 
 static void write_file(const char *path, const void *data, size_t bytes)
 {
@@ -100,7 +100,7 @@ static void write_file(const char *path, const void *data, size_t bytes)
         abort();
 }
 
-/* Says that this rank has joined or left. */
+/* Makes an empty file that says that this rank has joined or left. */
 static void sign(const comm *c, const char *what)
 {
     char path[PATH];
@@ -150,7 +150,7 @@ API int ncclCommInitRankConfig(comm **made, int ranks, unique_id id, int rank, c
     return c->blocking != 0 ? wait_for_all(*made) : IN_PROGRESS;
 }
 
-/* The last rank removes the folder. */
+/* Leaves the communicator. The last rank removes the folder. */
 static int leave(comm *c)
 {
     sign(c, "left");
@@ -179,7 +179,7 @@ static void message_path(const comm *c, int from, int to, int channel, int numbe
     snprintf(path, PATH, "%s/%d-%d-%d-%d", c->id.internal, channel, from, to, number);
 }
 
-/* Whether the message of a receive has come. */
+/* Reads the message of a receive. Returns whether it has arrived. */
 static bool receive_now(comm *c, const receive *r)
 {
     char path[PATH];
@@ -265,7 +265,7 @@ API int ncclRecv(void *to, size_t bytes, int type, int rank, comm *c, void *stre
     return type == 0 ? expect(c, to, bytes, rank, SENDS) : INVALID_ARGUMENT;
 }
 
-/* Waits for all messages that are expected. */
+/* Waits until all pending receives are complete. */
 static int finish(comm *c)
 {
     enum { SECONDS = 20 };
@@ -278,7 +278,7 @@ static int finish(comm *c)
     return error == IN_PROGRESS ? REMOTE_ERROR : error;
 }
 
-/* Each rank gives `bytes` bytes to each rank, from + rank*stride. */
+/* Sends `bytes` bytes, at from + rank*stride, to each rank, and receives as many from each rank. */
 static void give_all(comm *c, const char *from, size_t stride, char *to, size_t bytes)
 {
     for (int rank = 0; rank < c->ranks; rank++)
@@ -309,7 +309,7 @@ static void add(void *to, const void *from, size_t count, int type)
             ((unsigned *)to)[i] += ((const unsigned *)from)[i];
 }
 
-/* to := the sum over the ranks of `count` elements from + own rank * stride. */
+/* to := the sum, over all ranks, of the `count` elements at from + (this rank)*stride. */
 static int reduce(const void *from, size_t stride, void *to, size_t count, int type, int operation,
                   comm *c)
 {

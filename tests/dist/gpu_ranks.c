@@ -41,9 +41,10 @@ int nccl_messages(void)
 /* ---- Hosts ----------------------------------------------------------------------------------- */
 
 int ranks_of_host;
-static _Thread_local char boot_id[40]; /* empty: that of this machine */
+static _Thread_local char boot_id[40]; /* the id of this rank's host; empty: the real one */
 
-/* By this file the library recognizes a host. */
+/* Replaces fopen() of the C library. libtegula_dist reads this file to find out which ranks are on
+ * the same host. */
 __attribute__((visibility("default"))) FILE *fopen(const char *filename, const char *modes)
 {
     if (boot_id[0] != '\0' && strcmp(filename, "/proc/sys/kernel/random/boot_id") == 0)

@@ -15,7 +15,7 @@ enum { RANKS = 4, TIMEOUT = 20 };
 typedef struct rank_state rank_state;
 typedef void rank_function(rank_state *s);
 
-/* What a rank does and finds. */
+/* The arguments and results of a rank. */
 struct rank_state {
     int rank, ranks;
     unsigned char id[TGL_NCCL_ID_BYTES];
@@ -31,24 +31,27 @@ struct rank_state {
     int64_t panels;
 };
 
-/* Ranks of a host; 0: all are of this one. */
+/* Number of ranks that appear to be on the same host; 0: all are. */
 extern int ranks_of_host;
 
-/* Whether the planner finds collective operations much faster than messages; else much slower. */
+/* true: collective operations look much faster than messages to the planner; false: much slower. */
 extern bool prefers_collectives;
 
-extern bool uses_defaults; /* the machine of the GPU, not one with slow links */
+extern bool
+    uses_defaults; /* plan for the GPU's own tgl_dist_machine, not for one with slow links */
 
 /* Runs a function on all ranks. */
 void run_ranks(rank_state *states, int ranks, tgl_nccl_engine engine, double timeout_s,
                rank_function *function);
 
-/* A counter of the fake driver, and the messages that the fake NCCL has moved. */
+/* fake_number(): a counter of the fake driver. nccl_messages(): number of messages of the fake
+ * NCCL. nccl_number(): another counter of the fake NCCL. */
 int fake_number(const char *name);
 int nccl_messages(void);
 int nccl_number(const char *name);
 
-/* After a test: the driver was used rightly, and nothing is left. */
+/* For the teardown of a test: fails if the driver was misused, or if an object of the driver is
+ * left. */
 int check_fakes(void **state);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * mpi_late_rank: rank 1 of 2 comes to an all-gather after rank 0 has given up, and has used the
- * memory of its arguments again. MPI completes the all-gather then: rank 1 still gets what rank 0
- * gave, and nothing is written into rank 0's memory.
+ * mpi_late_rank: rank 1 of 2 joins an all-gather after rank 0 has given up waiting and has reused
+ * the memory of its arguments. MPI then completes the all-gather: rank 1 must still get the data
+ * that rank 0 gave, and nothing may be written to rank 0's memory.
  */
 #include "tegula/mpi.h"
 
@@ -13,8 +13,8 @@
 #include <string.h>
 
 enum {
-    BYTES = 1 << 22, /* so many that they move when both ranks are there */
-    GIVEN = 10,      /* each byte; plus the rank */
+    BYTES = 1 << 22, /* so large that MPI moves the data only when both ranks take part */
+    GIVEN = 10,      /* the value of each byte is GIVEN + rank */
     REUSED = 77,
     TAG = 5,
 };
@@ -28,8 +28,8 @@ static bool is_filled(const char *memory, size_t bytes, char value)
     return true;
 }
 
-/* In place of MPI's, for libtegula_mpi, too. MPI need not read what it is given at once, but Open
- * MPI does, so that only the address tells whether it is the caller's memory. */
+/* Replaces MPI's function, for libtegula_mpi too. MPI may read the data later, but Open MPI reads
+ * it at once, so only the address shows whether the library passes the caller's memory. */
 static bool reads_mine;
 
 int MPI_Iallgather(const void *send, int send_count, MPI_Datatype send_type, void *receive,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * mpi_lost_rank: rank 1 of 2 stops in the middle of a series of products. The other one gets
- * TGL_COMMUNICATION within the timeout, can close everything, and its device works. Prints "a
- * status within the timeout". The exit code of `mpirun` is not 0: rank 1 is killed.
+ * mpi_lost_rank: rank 1 of 2 stops in the middle of a series of products. The other rank must get
+ * TGL_COMMUNICATION within the timeout, must be able to close everything, and its device must still
+ * work. Then it prints "a status within the timeout". The exit code of `mpirun` is not 0, because
+ * rank 1 is killed.
  */
 #include "tegula/mpi.h"
 

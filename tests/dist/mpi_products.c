@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * mpi_products CASES: random distributed products of the processes of MPI, and what a communicator
- * refuses.
+ * mpi_products CASES: tests random distributed products of MPI processes, and wrong arguments of a
+ * communicator.
  */
 #include "dist_case.h"
 

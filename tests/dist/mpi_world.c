@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * mpi_world: what tgl_dist_mpi_world() refuses, and what it leaves of MPI after a failure.
+ * mpi_world: tests the refusals of tgl_dist_mpi_world(), and the state of MPI after its failure.
  */
 #include "tegula/mpi.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-/* In place of MPI's, for libtegula_mpi, too. */
+/* Replaces MPI's function, for libtegula_mpi too, by one that fails. */
 int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *copy)
 {
     (void)comm, (void)copy;

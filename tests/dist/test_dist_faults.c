@@ -45,7 +45,7 @@ static void correct(given *g)
         g->C[i] = 7;
 }
 
-/* What rank ODD does otherwise, and the status that all get. */
+/* How rank ODD differs, and the status that all ranks get. */
 typedef struct fault {
     const char *name;
     void (*spoil)(given *g);
@@ -206,7 +206,7 @@ static void run_fault(int rank, tgl_dist *dist, tgl_device *dev, void *argument)
     if (rank == ODD) f->spoil(g);
     results[rank] = multiply(dist, g);
     tgl_dist_last_error(messages[rank], sizeof messages[rank]);
-    correct(g); /* the communicator is as good as before */
+    correct(g); /* the communicator still works */
     if (multiply(dist, g) != TGL_OK || g->C[0] != 0) results[rank] = TGL_OK;
 }
 
@@ -224,7 +224,7 @@ static void same_status(void **state)
     }
 }
 
-/* Real elements are their own conjugates: the ranks name the same transpose in different words. */
+/* Ranks may give TGL_TRANS and TGL_CONJ_TRANS, which mean the same for real elements. */
 static void other_words(int rank, tgl_dist *dist, tgl_device *dev, void *argument)
 {
     (void)dev;
@@ -345,7 +345,7 @@ static void shorter_panels(void **state)
         assert_int_equal(results[rank], TGL_OK);
 }
 
-/* Sums in int32 take whole numbers only. C is as it was. */
+/* Scalars of int32 products must be integers. C is not changed. */
 static void half_of_int8(int rank, tgl_dist *dist, tgl_device *dev, void *argument)
 {
     (void)dev, (void)argument;
@@ -373,10 +373,11 @@ static void whole_numbers(void **state)
 }
 
 #ifndef OWN_ALLOCATOR
-/* One rank has no memory any more: all know, and none waits. */
+/* The allocations that one rank may still make. When it has no memory left, all ranks return the
+ * error, and none waits. */
 static _Thread_local int mallocs_left = -1; /* -1: no limit */
 
-/* For calls of libtegula_dist only. */
+/* Whether malloc() fails. It fails for calls of libtegula_dist only. */
 static bool is_exhausted(const void *caller)
 {
     Dl_info info;
@@ -439,7 +440,7 @@ const char *__lsan_default_suppressions(void)
     return "leak:allocate_panels\nleak:allocate_slots\n";
 }
 
-/* Rank ODD plans, and then does not run. */
+/* Rank ODD creates a plan and then does not run it. */
 static void stay_away(int rank, tgl_dist *dist, tgl_device *dev, void *argument)
 {
     (void)argument;
@@ -453,7 +454,7 @@ static void stay_away(int rank, tgl_dist *dist, tgl_device *dev, void *argument)
         return;
     }
     results[rank] = tgl_dist_plan_run(plan, 1, g->A, g->B, 0, g->C, NULL);
-    if (results[rank] == TGL_COMMUNICATION) { /* from now on without waiting */
+    if (results[rank] == TGL_COMMUNICATION) { /* later calls fail without waiting */
         results[rank] = tgl_dist_plan_run(plan, 1, g->A, g->B, 0, g->C, NULL);
         tgl_dist_last_error(messages[rank], sizeof messages[rank]);
         if (strstr(messages[rank], "lost a rank before") == NULL) results[rank] = TGL_OK;

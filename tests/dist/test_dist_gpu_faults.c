@@ -57,7 +57,7 @@ static void no_nccl(void **state)
     assert_non_null(strstr(text, "install"));
 }
 
-/* A rank has another m: all get the status of m. */
+/* One rank has another m: all ranks get the status for m. */
 static void differ(rank_state *s)
 {
     tgl_problem problem;
@@ -145,10 +145,11 @@ static void different_calls(void **state)
     assert_non_null(strstr(states[0].error, "only be closed"));
 }
 
-/* Rank 1 has so many MiB of device memory left. */
+/* The device memory that rank 1 has left, in MiB. */
 static int left_mib;
 
-/* Plans a product of which 8 MiB of A go to each rank, and makes other plans afterwards as before.
+/* Plans a product of which 8 MiB of A go to each rank. Afterwards other plans can be made as
+ * before.
  */
 static void plan_with_little(rank_state *s)
 {
@@ -264,8 +265,7 @@ static int check_misuses(void **state)
     return fake_number("fake_cuda_misuses") + fake_number("fake_cuda_mapped");
 }
 
-/* A stream that does not come to an end, with an error of NCCL, or without one until the timeout.
- */
+/* A stream does not end. NCCL reports an error, or the timeout passes. */
 static void wait_for_nccl(rank_state *s)
 {
     setenv("FAKE_NCCL_ERROR", s->timeout_s < 1 ? "0" : "6", 1);

@@ -45,7 +45,7 @@ static void by_copy_engines(void **state)
     assert_int_equal(nccl_messages(), before);
 }
 
-/* Ranks of several hosts find by themselves that NCCL has to move the data. */
+/* Ranks on several hosts detect that NCCL has to move the data. */
 static void on_two_hosts(void **state)
 {
     (void)state;
@@ -110,7 +110,7 @@ typedef struct ring_case {
     bool is_replicated; /* all-reduce; else reduce-scatter */
     double beta;
     bool has_bias;
-    int chunks;   /* that the plan must have for all shards; 1: one product */
+    int chunks;   /* the number of chunks that the plan must have, of all shards; 1: one product */
     int padding;  /* elements between the lines of C, times the number of the rank */
     bool gathers; /* all-gather of A, which is padded as well; no sums */
     int64_t
@@ -226,7 +226,7 @@ static void *make_bias(rank_state *s, const ring_case *c)
     return memory;
 }
 
-/* Of a plan, a run on freshly made parts. The second run uses all buffers and flags again. */
+/* Runs a plan on new parts of the matrices. The second run uses all buffers and flags again. */
 static bool run_ring_plan(rank_state *s, const ring_case *c, tgl_dist_plan *plan, ring_part part[3])
 {
     bool ok = true;
@@ -297,7 +297,7 @@ static void run_rings(rank_state *s)
         s->ok = run_ring_case(s, &ring_cases[i]);
 }
 
-/* Slow links, so that shards are cut into as many chunks as possible. */
+/* With slow links, shards are cut into as many chunks as possible. */
 static void rings(void **state)
 {
     (void)state;
@@ -331,7 +331,7 @@ static void random_with_collectives(void **state)
     }
 }
 
-/* Each case runs twice on each rank. No other message moves. */
+/* Each case runs twice on each rank. There are no messages besides the collective operations. */
 static void collectives(void **state)
 {
     (void)state;
@@ -368,7 +368,7 @@ static void run_uneven(rank_state *s)
         s->ok = run_ring_case(s, &uneven[i]);
 }
 
-/* Shards of different sizes: messages, whatever the planner prefers. */
+/* Shards of different sizes take messages, whatever the planner prefers. */
 static void uneven_shards(void **state)
 {
     (void)state;

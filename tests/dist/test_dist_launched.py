@@ -34,7 +34,7 @@ def srun(rank, ranks, job):
 
 
 def start(variables, command=COMMAND, limits=None):
-    """limits: the soft and the hard limit of open files."""
+    """Starts the program with these environment variables. limits: the soft and the hard limit of open files."""
     environment = {**common, **{name: str(value) for name, value in variables.items()}}
     return subprocess.Popen([tegula, *command], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                             text=True, preexec_fn=limits and (lambda: resource.setrlimit(resource.RLIMIT_NOFILE, limits)))
@@ -51,7 +51,7 @@ def only_rank_0_reports(texts):
     assert not any(texts[1:]), texts
 
 
-# Ranks come in any order. What is no rank gets no answer, and disturbs nobody.
+# Ranks may connect in any order. A connection that is not of a rank gets no answer, and has no effect.
 port = free_port()
 late = [start(torchrun(rank, 3, port)) for rank in (1, 2)]
 time.sleep(0.2)
@@ -66,18 +66,18 @@ for text in (b"GET / HTTP/1.0\r\n\r\n", b""):
             time.sleep(0.02)
 only_rank_0_reports(finish([first, *late]))
 
-# The first host of Slurm's list; MASTER_ADDR comes before it.
+# Under Slurm rank 0's host is the first of Slurm's list, unless MASTER_ADDR is set.
 job = 1000 * os.getpid()
 processes = [start({**srun(rank, 2, job), "MASTER_ADDR": "127.0.0.1"}) for rank in range(2)]
 only_rank_0_reports(finish(processes))
 processes = [start({**srun(rank, 2, job + 1), "SLURM_STEP_NODELIST": "local[host,1-7],x"}) for rank in range(2)]
 only_rank_0_reports(finish(processes))
 
-# torchrun that srun has started passes on the variables of MPI and Slurm.
+# If srun has started torchrun, the ranks also have the variables of MPI and Slurm.
 port = free_port()
 only_rank_0_reports(finish([start({**srun(0, 1, job), "PMI_RANK": 0, "PMIX_RANK": 0, **torchrun(rank, 2, port)})
                             for rank in range(2)]))
-# Without torchrun they mean MPI, which `mm` takes; so does a shell that is alone in its step of Slurm.
+# Without those of torchrun they select MPI, which `mm` uses, as in a shell that is alone in its step of Slurm.
 MM = ["dist", "mm", "A.npy"]
 assert "mpirun only" in finish([start(srun(0, 2, job), MM)], 2)[0]
 for variables in (srun(0, 1, job), {**srun(0, 2, job), "PMI_RANK": 0}):
@@ -116,7 +116,7 @@ for hard in (4096, 32):
     for other in others:
         other.close()
 
-# One GPU for two ranks; no NCCL on rank 0; no GPU on one rank: both ranks fail at once.
+# Both ranks fail at once if they have one GPU, if rank 0 has no NCCL, or if one rank has no GPU.
 port = free_port()
 for text in finish([start({**torchrun(rank, 2, port), "FAKE_CUDA_DEVICES": 1}) for rank in range(2)], 1):
     assert "ranks 0 and 1 have the same GPU" in text, text

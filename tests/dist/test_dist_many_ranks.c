@@ -28,7 +28,7 @@ static bool is_prime(int number)
     return true;
 }
 
-/* Predicted seconds; 0: something is wrong. */
+/* The predicted seconds of a plan; 0: the plan breaks a rule above. */
 static double predict(int ranks, bool has_blocks)
 {
     tgl_problem problem;

@@ -33,7 +33,8 @@ static void random_products(void **state)
     }
 }
 
-/* Sums that are rounded: all copies of C are equal to the last bit, and so is the next run's. */
+/* If sums are rounded, all copies of C are still equal to the last bit, and so is the next run's C.
+ */
 enum { SIDE = 40 };
 static float copies[RANKS][SIDE * SIDE];
 

@@ -28,7 +28,7 @@ assert "1 x 1 x 2 parts" in text and "stays        AB" in text, text
 text = run("explain", "--ranks", 4096, "-m", 65536, "-n", 65536, "-k", 65536, "--layouts", "64x64:64,64x64:64,64x64:64")
 assert "64 x 64 x 1 parts" in text and "stays        C" in text, text
 assert "FLOP/s modelled, not measured; bandwidth modelled, not measured; latency modelled, not measured\n" in text, text
-# A rank of 4093 has no work.
+# Of 4093 ranks, one has no work.
 text = run("explain", "--ranks", 4093, "-m", 65536, "-n", 65536, "-k", 65536, "--bandwidth", "1e12", "--latency", 1e-7)
 assert "FLOP/s modelled, not measured; bandwidth given by the caller; latency given" in text, text
 assert 95 <= int(re.search(r"^efficiency +(\d+) % of 4093 ranks", text, re.M)[1]) < 100, text
@@ -43,7 +43,7 @@ for wrong in ([], ["explain", *sizes, "--layouts", "rows,rows,rows"], ["explain"
               ["explain", "--ranks", 2, *sizes, "--layouts", "rows,rows,2x2:64"],
               ["explain", "--ranks", 2, *sizes, "--layouts", "rows,rows,1x2:0"]):
     assert "--help" in run(*wrong, status=2)
-# A process for each GPU, where there is none.
+# `--gpus 2` on a machine without a GPU.
 os.environ["TEGULA_LIBCUDA"] = "/nonexistent/libcuda.so"
 text = run("bench", "--gpus", 2, "-m", 4, "-n", 4, "-k", 4, status=1)
 assert "cannot open the device \"cuda:" in text, text

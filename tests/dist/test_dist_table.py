@@ -12,7 +12,7 @@ from unittest import mock
 
 
 class Anything(types.ModuleType):
-    """A module of which every name can be used and called."""
+    """A module in which every name exists and can be called."""
 
     def __getattr__(self, name):
         if name.startswith("__"):
@@ -29,7 +29,7 @@ for module in ("torch", "torch.distributed", "torch.multiprocessing", "tegula", 
 sys.modules["torch"].__version__ = "0"
 import dist_table as table  # noqa: E402
 
-# Weak scaling: each rank of any number has the same work, and as many rows.
+# Weak scaling: whatever the number of ranks, each has the same work and number of rows.
 one, *more = ([case for case in table.cases(False, ranks) if case.name == "weak"] for ranks in (1, 2, 4, 8))
 assert len(one) == 3
 for ranks, rows in zip((2, 4, 8), more):

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A transport between threads: a list of offered messages for each pair of ranks, under one lock.
+ * A transport between threads. A message that a rank sends is an offer in a list, which one lock
+ * guards, until the receiver takes it.
  */
 #include "thread_transport.h"
 
@@ -21,7 +22,7 @@ typedef struct offer {
 
 typedef struct wanted {
     tgl_dist_message message;
-    offer *offer; /* of a send */
+    offer *offer; /* the offer of a send */
 } wanted;
 
 typedef struct group {
@@ -35,7 +36,7 @@ struct thread_world {
     int ranks;
     double timeout_s;
     offer *offers, **end;
-    char *gathered; /* of the present all-gather */
+    char *gathered; /* the data of the current all-gather */
     int arrived, left, round;
 };
 
@@ -76,7 +77,7 @@ static struct timespec deadline_of(const thread_world *w)
     return (struct timespec){(time_t)end, (long)((end - (double)(time_t)end) * 1e9)};
 }
 
-/* Waits for a change, with the lock held. false: until the deadline there was none. */
+/* Waits for a change. The caller holds the lock. False: the deadline has passed without one. */
 static bool wait_for_change(thread_world *w, const struct timespec *deadline)
 {
     return pthread_cond_timedwait(&w->changed, &w->lock, deadline) == 0;
@@ -89,7 +90,7 @@ static tgl_status thread_gather(void *state, const void *mine, void *all, size_t
     const struct timespec deadline = deadline_of(w);
     tgl_status status = TGL_OK;
     pthread_mutex_lock(&w->lock);
-    while (status == TGL_OK && w->left > 0) /* the round before */
+    while (status == TGL_OK && w->left > 0) /* ranks are still in the previous all-gather */
         if (!wait_for_change(w, &deadline)) status = TGL_COMMUNICATION;
     if (status == TGL_OK) {
         if (w->arrived == 0) w->gathered = realloc(w->gathered, bytes * (size_t)w->ranks);
@@ -161,7 +162,7 @@ static tgl_status thread_wait(void *state, void *begun)
     const struct timespec deadline = deadline_of(w);
     tgl_status status = TGL_OK;
     pthread_mutex_lock(&w->lock);
-    for (int i = 0; status == TGL_OK && i < g->count; i++) { /* first what this rank receives */
+    for (int i = 0; status == TGL_OK && i < g->count; i++) { /* receives before sends */
         const tgl_dist_message *m = &g->list[i].message;
         if (m->receive == NULL) continue;
         offer *o;

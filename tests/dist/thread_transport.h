@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A transport between threads of a process. What is sent is copied when the receiver waits, from
- * the sender's memory, so that the sanitizers see memory that is used too early or freed too early.
+ * A transport between threads of a process. A message is copied from the sender's memory only when
+ * the receiver waits for it, so that the sanitizers detect memory that is reused or freed too
+ * early.
  */
 #ifndef THREAD_TRANSPORT_H
 #define THREAD_TRANSPORT_H
@@ -13,7 +14,7 @@ typedef struct thread_world thread_world;
 thread_world *thread_world_create(int ranks, double timeout_s);
 void thread_world_destroy(thread_world *world);
 
-/* A new communicator of a rank. Called by the rank's thread. */
+/* Opens the communicator of a rank. Must be called by the rank's thread. */
 tgl_status thread_open(thread_world *world, int rank, tgl_device *dev, tgl_dist **dist);
 
 /* Runs function(rank, dist, dev, argument) in a thread for each rank, with a cpu device of one

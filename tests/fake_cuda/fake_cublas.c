@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * libfake_cublas.so: replaces cuBLAS and cuBLASLt (TEGULA_CUBLAS) over libfake_cuda.so, whose
- * device memory is the host's. It implements what the program uses: the types f32, f64, f16 and
- * bf16, without transposes; the Ex functions and cuBLASLt with batches.
+ * libfake_cublas.so: replaces cuBLAS and cuBLASLt (TEGULA_CUBLAS) for the program. It is used with
+ * libfake_cuda.so, whose device memory is host memory. It implements what the tests of the program
+ * need: the types f32, f64, f16, bf16, c64 and c128, without transposes; batches only in the Ex
+ * functions and cuBLASLt.
  *
  * Environment variables select failures:
- *   FAKE_CUBLAS_FAIL   a function that fails
- *   FAKE_CUBLAS_WRONG  what is wrong with products: "by one", "nothing" (C is not written), or
- * "nan" (the last element)
+ *   FAKE_CUBLAS_FAIL   the name of a function that fails
+ *   FAKE_CUBLAS_WRONG  a fault of products: "by one" (all elements are 1 too large), "nothing" (C
+ *                      is not written), or "nan" (the last element is NaN)
  */
 #include "elements.h"
 #include "fake_cuda.h"
@@ -53,7 +54,7 @@ static int has_context(void)
     return get != NULL && get(&context) == 0 && context != NULL;
 }
 
-/* The tgl_type of a cudaDataType_t; 0: not supported here. */
+/* The tgl_type of a cudaDataType_t; 0: this library does not support it. */
 static tgl_type type_of(int data_type)
 {
     return data_type == 0    ? TGL_F32
@@ -65,7 +66,7 @@ static tgl_type type_of(int data_type)
                              : (tgl_type)0;
 }
 
-/* x as it enters the product: TF32 keeps 10 bits of the mantissa of an f32. */
+/* x or, with TF32, x rounded to 10 bits of fraction. */
 static double rounded(double x, int is_tf32)
 {
     return is_tf32 && x != 0 ? ldexp(nearbyint(ldexp(x, 10 - ilogb(x))), ilogb(x) - 10) : x;
@@ -75,7 +76,7 @@ static double complex get(tgl_type type, const void *x, int64_t at, int is_tf32)
 {
     const int parts = element_parts(type);
     double complex value = rounded(element_get(type, x, parts * at), is_tf32);
-    /* CMPLX() is not there with clang 14. */
+    /* clang 14 has no CMPLX(). */
     if (parts == 2) ((double *)&value)[1] = rounded(element_get(type, x, 2 * at + 1), is_tf32);
     return value;
 }
@@ -93,7 +94,7 @@ static int is_wrong(const char *how)
     return told != NULL && strcmp(told, how) == 0;
 }
 
-/* C := A*B, each matrix of the batch. */
+/* C := A*B for each product of the batch. */
 static int multiply(const layout *a, const void *A, const layout *b, const void *B, const layout *c,
                     void *C, int compute)
 {
@@ -211,7 +212,7 @@ FAKE_CUDA_API int cublasLtDestroy(void *handle)
     return drop(handle);
 }
 
-/* The descriptor is the compute type. */
+/* Makes a descriptor, which contains only the compute type. */
 FAKE_CUDA_API int cublasLtMatmulDescCreate(void **desc, int compute, int scale)
 {
     if (fails("cublasLtMatmulDescCreate")) return INTERNAL_ERROR;
@@ -281,7 +282,7 @@ FAKE_CUDA_API int cublasLtMatmulPreferenceSetAttribute(void *preference, int att
     return attribute == 1 && size == sizeof(uint64_t) ? 0 : NOT_SUPPORTED;
 }
 
-/* Three candidates: one that the heuristic marks as bad, one that fails, one that works. */
+/* Returns three candidates: one that the heuristic marks as bad, one that fails, one that works. */
 FAKE_CUDA_API int cublasLtMatmulAlgoGetHeuristic(void *handle, void *desc, void *A, void *B,
                                                  void *C, void *D, void *preference, int wanted,
                                                  result *results, int *found)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * libfake_cuda.so: devices, contexts, memory, modules and events. See fake_cuda.h.
+ * libfake_cuda.so (see fake_cuda.h): devices, contexts, memory, modules and events.
  */
 #include "fake_state.h"
 
@@ -14,7 +14,7 @@ enum { STACK_MAX = 16, OBJECTS_MAX = 4096 };
 
 pthread_mutex_t fake_lock = PTHREAD_MUTEX_INITIALIZER;
 struct CUctx_st fake_contexts[DEVICES_MAX];
-static int retained; /* sum over all contexts */
+static int retained; /* number of times that contexts are retained, over all contexts */
 static atomic_int misuses, modules;
 static _Atomic uint64_t work;
 static struct {
@@ -41,7 +41,7 @@ uint64_t fake_next_work(void)
     return ++work;
 }
 
-/* Several threads may do this at once, so a smaller value may come after a larger one. */
+/* Atomic, because another thread may store a larger value at the same time. */
 void fake_raise(_Atomic uint64_t *to, uint64_t value)
 {
     uint64_t before = *to;
@@ -65,7 +65,7 @@ static void *keep_as(void *memory, bool is_block)
     pthread_mutex_lock(&fake_lock);
     int i = 0;
     while (objects[i].memory != NULL)
-        i++; /* more than OBJECTS_MAX would be a leak */
+        i++; /* no test needs OBJECTS_MAX objects, unless the library has a leak */
     objects[i].context = fake_current();
     objects[i].memory = memory;
     objects[i].is_block = is_block;
@@ -99,7 +99,7 @@ block *fake_block_of(const void *address)
 
 /* ---- Results --------------------------------------------------------------------------------- */
 
-/* Whether one of the first `spared` calls since FAKE_CUDA_FAIL was set. */
+/* Whether this call is one of the first `spared` calls since FAKE_CUDA_FAIL was set. */
 static bool is_spared(const char *list, int spared)
 {
     static char latest[200];
@@ -247,7 +247,7 @@ FAKE_CUDA_API CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice dev
     return CUDA_SUCCESS;
 }
 
-/* Destroys everything in a context. Called with the lock. */
+/* Destroys everything in a context. The caller holds the lock. */
 static void empty_context(CUcontext context)
 {
     for (int i = 0; i < OBJECTS_MAX; i++)
@@ -261,7 +261,7 @@ static void empty_context(CUcontext context)
     context->id = 0;
 }
 
-/* The last release destroys a faulty context and everything in it. */
+/* Releases a context. The last release destroys everything in it if the context is faulty. */
 FAKE_CUDA_API CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device)
 {
     CUcontext context = &fake_contexts[device];
@@ -272,7 +272,8 @@ FAKE_CUDA_API CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device)
     return CUDA_SUCCESS;
 }
 
-/* The context stays retained: it is made again at the same address, with another id. */
+/* Destroys everything in a context. The context itself stays retained: it is made again at the same
+ * address, with another id. */
 FAKE_CUDA_API CUresult cuDevicePrimaryCtxReset_v2(CUdevice device)
 {
     pthread_mutex_lock(&fake_lock);
@@ -340,7 +341,7 @@ FAKE_CUDA_API CUresult cuCtxSynchronize(void)
 
 /* ---- Memory ---------------------------------------------------------------------------------- */
 
-/* NULL: the device's memory is exhausted. */
+/* Allocates device memory. NULL: the device's memory is exhausted. */
 static block *allocate(size_t bytes)
 {
     CUcontext context = fake_current();
@@ -375,8 +376,8 @@ FAKE_CUDA_API CUresult cuMemAlloc_v2(CUdeviceptr *memory, size_t bytes)
     return CUDA_SUCCESS;
 }
 
-/* Waits for all work if the memory is from cuMemAlloc(), and for nothing if it is from
- * cuMemAllocAsync(). */
+/* Frees memory. First waits for all work if the memory is from cuMemAlloc(); does not wait if it is
+ * from cuMemAllocAsync(). */
 FAKE_CUDA_API CUresult cuMemFree_v2(CUdeviceptr memory)
 {
     BEGIN();
@@ -412,7 +413,8 @@ FAKE_CUDA_API CUresult cuMemAllocAsync(CUdeviceptr *memory, size_t bytes, CUstre
     return CUDA_SUCCESS;
 }
 
-/* Memory of a graph exists until the graph is destroyed. */
+/* Frees memory in stream order. Memory that a graph allocates exists until the graph is destroyed.
+ */
 FAKE_CUDA_API CUresult cuMemFreeAsync(CUdeviceptr memory, CUstream stream)
 {
     CUgraph graph;
@@ -443,7 +445,7 @@ FAKE_CUDA_API CUresult cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
     return CUDA_SUCCESS;
 }
 
-/* Not counted as memory of the device. */
+/* Allocates pinned host memory, which does not count as device memory. */
 FAKE_CUDA_API CUresult cuMemHostAlloc(void **memory, size_t bytes, unsigned flags)
 {
     BEGIN();
@@ -469,7 +471,7 @@ FAKE_CUDA_API CUresult cuMemFreeHost(void *memory)
 
 static _Atomic long uploaded, downloaded;
 
-/* A copy on a stream. Copies into a graph are not supported, since no test needs them. */
+/* Copies memory in a stream. Captures of copies are not supported, because no test needs them. */
 static CUresult copy(const char *function, void *dst, const void *src, size_t bytes,
                      CUstream stream)
 {
@@ -522,9 +524,9 @@ FAKE_CUDA_API CUresult cuMemsetD8Async(CUdeviceptr dst, unsigned char value, siz
     return CUDA_SUCCESS;
 }
 
-/* ---- Modules: images are those of fake_nvrtc.c ----------------------------------------------- */
+/* ---- Modules: their images are made by fake_nvrtc.c ------------------------------------------ */
 
-/* Whether a device runs machine code for sm_XY, or sm_XYa. */
+/* Whether the device can run code for this architecture: compute_XY, sm_XY or sm_XYa. */
 static bool runs(const char *arch)
 {
     const int mine = (int)fake_setting("FAKE_CUDA_CAPABILITY", 90);
@@ -534,7 +536,7 @@ static bool runs(const char *arch)
     return is_exact ? its == mine : its / 10 == mine / 10 && its <= mine;
 }
 
-/* Reads an image. */
+/* Reads the architecture, the symbol and the macros of an image. */
 static bool read_image(const char *image, char arch[32], CUfunction function)
 {
     int at = 0, length = 0;
@@ -595,7 +597,7 @@ FAKE_CUDA_API CUresult cuFuncSetAttribute(CUfunction function, int attribute, in
     return CUDA_SUCCESS;
 }
 
-/* ---- Events: at least a millisecond lies between any two ------------------------------------- */
+/* ---- Events: any two are at least a millisecond apart ---------------------------------------- */
 
 FAKE_CUDA_API CUresult cuEventCreate(CUevent *event, unsigned flags)
 {
@@ -638,7 +640,8 @@ FAKE_CUDA_API CUresult cuEventSynchronize(CUevent event)
     return CUDA_SUCCESS;
 }
 
-/* Work is complete at once: FAKE_CUDA_FAIL=cuEventQuery=600 (CUDA_ERROR_NOT_READY) delays it. */
+/* All work is complete at once, unless FAKE_CUDA_FAIL is cuEventQuery=600 (CUDA_ERROR_NOT_READY).
+ */
 FAKE_CUDA_API CUresult cuEventQuery(CUevent event)
 {
     BEGIN();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * libfake_cuda.so: graphs and user objects. See fake_cuda.h. An executable graph is a copy of the
- * graph, and so are clones and the graphs of child nodes.
+ * libfake_cuda.so (see fake_cuda.h): graphs and user objects. Executable graphs, clones and the
+ * graphs of child nodes are copies of a graph.
  */
 #include "fake_state.h"
 
@@ -14,17 +14,17 @@ struct CUuserObject_st {
     void *data;
     void (*destroy)(void *);
     atomic_int references;
-    CUuserObject next; /* in `late` */
+    CUuserObject next; /* the next object in the list `late` */
 };
 
 struct CUgraph_st {
     fake_node *nodes;
     int count;
-    CUuserObject *objects; /* a reference to each */
+    CUuserObject *objects; /* user objects to which the graph has a reference */
     int object_count;
-    bool is_copy;               /* does not own the memory of its nodes */
-    bool has_executable;        /* of a graph with memory nodes */
-    struct CUevent_st launched; /* launches of one executable run one after the other */
+    bool is_copy;        /* whether it is a copy, which does not own the memory of its nodes */
+    bool has_executable; /* whether a graph with memory nodes has an executable */
+    struct CUevent_st launched; /* the latest launch, for which the next one waits */
 };
 
 CUgraph fake_new_graph(void)
@@ -48,7 +48,8 @@ static void add_object(CUgraph graph, CUuserObject object)
 /* ---- User objects ---------------------------------------------------------------------------- */
 
 static _Thread_local bool is_in_destructor;
-static CUuserObject late; /* without references, but not destroyed yet; protected by fake_lock */
+static CUuserObject late; /* list of objects without references that are not destroyed yet; guarded
+                             by fake_lock */
 
 bool fake_is_in_destructor(void)
 {
@@ -196,7 +197,7 @@ CUresult fake_run_graph(CUgraph graph, CUstream stream)
     return result;
 }
 
-/* Takes a graph, too: it stands for its first executable. */
+/* Launches an executable graph. A graph is accepted too, in place of its first executable. */
 FAKE_CUDA_API CUresult cuGraphLaunch(CUgraph graph, CUstream stream)
 {
     CUgraph other;
@@ -226,7 +227,7 @@ static void destroy(CUgraph graph)
     fake_drop(graph);
 }
 
-/* Takes executables, too. */
+/* Destroys a graph or an executable graph. */
 FAKE_CUDA_API CUresult cuGraphDestroy(CUgraph graph)
 {
     BEGIN();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * libfake_cuda.so: launches, what kernels compute, and tensor maps. See fake_cuda.h.
+ * libfake_cuda.so (see fake_cuda.h): launches, the products that kernels compute, and tensor maps.
  */
 #include "elements.h"
 #include "fake_state.h"
@@ -25,7 +25,7 @@ typedef struct ladder_args {
     long long ldc;
 } ladder_args;
 
-/* And of the one that splits K. */
+/* The parameters of the ladder's kernel with split-K. */
 typedef struct split_args {
     ladder_args common;
     int splits, k_chunk;
@@ -54,7 +54,8 @@ static tgl_type type_of(CUfunction function, int macro)
     return function->macros[macro] != 0 ? (tgl_type)function->macros[macro] : TGL_F32;
 }
 
-/* skinny.cu and gemv.cu have a large operand, which is K-major or not, and a small one. */
+/* Whether the kernel is skinny.cu or gemv.cu, whose macros describe a large and a small operand
+ * instead of A and B. */
 static bool has_large_operand(CUfunction function)
 {
     return strcmp(function->symbol, "sgemm_skinny") == 0 ||
@@ -84,7 +85,7 @@ static size_t size_of(tgl_type type)
     return type == TGL_F64 ? 8 : type == TGL_F32 ? 4 : 2;
 }
 
-/* A matrix of the batch. */
+/* The address of matrix `index` of a batch, given by an array of pointers or by a stride. */
 static void *matrix_at(const void *const *array, const void *first, int index, long long stride,
                        tgl_type type)
 {
@@ -92,7 +93,7 @@ static void *matrix_at(const void *const *array, const void *first, int index, l
                          : (char *)first + index * stride * (long long)size_of(type);
 }
 
-/* The kernel uses a matrix whose rows are `ld` apart. */
+/* Records that the kernel accesses a matrix with leading dimension `ld`. */
 static void access_matrix(const void *matrix, tgl_type type, long long rows, long long columns,
                           long long ld, bool writes, CUstream stream)
 {
@@ -113,11 +114,11 @@ typedef struct gemm_line {
     long long first, step;
 } gemm_line;
 
-/* The sum of products. Sums of F32 are rounded after each product. */
+/* The sum of products of two lines. Sums of F32 are rounded after each product. */
 static double dot(const gemm_line *a, const gemm_line *b, int count, bool is_f64)
 {
     double sum = 0;
-    if (a->type == TGL_F32) { /* most tests */
+    if (a->type == TGL_F32) { /* faster, for most tests */
         const float *x = (const float *)a->matrix + a->first;
         const float *y = (const float *)b->matrix + b->first;
         float sum_f32 = 0;
@@ -143,8 +144,8 @@ static double sum_at(const gemm_kind *kind, const struct tgl_gemm_args *args, co
     return dot(&a, &b, args->k, kind->sum == TGL_F64);
 }
 
-/* Computes a batch of the production families with the compiled types and transposes, and of the
- * epilogue only a bias by column and a residual. */
+/* Computes the batch of a launch of a production kernel, with the types and transposes that the
+ * kernel was compiled for. Of epilogues it computes only a bias by column and a residual. */
 static void run_gemm(CUfunction function, const struct tgl_gemm_args *args, CUstream stream)
 {
     const gemm_kind kind = kind_of(function, args);
@@ -186,7 +187,8 @@ static bool is_called(CUfunction function, const char *symbol)
     return strcmp(function->symbol, symbol) == 0;
 }
 
-/* Takes struct tgl_gemm_args and two maps; it is computed from the operands themselves. */
+/* Whether the kernel takes struct tgl_gemm_args and two tensor maps. The fake reads the operands
+ * through the arguments, not through the maps. */
 static bool is_gemm_with_maps(CUfunction function)
 {
     return is_called(function, "gemm_accurate") || is_called(function, "gemm_dmma");
@@ -200,28 +202,29 @@ static bool is_gemm(CUfunction function)
            is_called(function, "gemm_mma");
 }
 
-/* Takes struct tgl_bundle_args. */
+/* Whether the kernel takes struct tgl_bundle_args. */
 static bool is_bundle(CUfunction function)
 {
     return is_gemm(function) && function->macros[FAKE_BUNDLE];
 }
 
-/* Also the first exercise of `tegula learn`, which has the same parameters. */
+/* Whether the kernel has the parameters of the ladder's kernels. The first exercise of `tegula
+ * learn` has them too. */
 static bool is_of_ladder(CUfunction function)
 {
     return is_called(function, "coalesce") ||
            (strncmp(function->symbol, "sgemm_", 6) == 0 && !is_gemm(function));
 }
 
-/* A kernel with the parameters (struct tgl_tensor_map, long long). The hardware needs an alignment
- * of the map that the start of the parameters does not have. */
+/* Whether the kernel has the parameters (struct tgl_tensor_map, long long). The hardware requires
+ * an alignment of the map that the beginning of the parameters does not have. */
 enum { MAP_BYTES = 128, MAP_AT = 48 };
 static bool takes_a_map(CUfunction function)
 {
     return is_called(function, "mapped");
 }
 
-/* Size of the parameters in bytes; 0: unknown. */
+/* The size of the kernel's parameters in bytes; 0: unknown. */
 static size_t parameter_bytes(CUfunction function)
 {
     return is_bundle(function)                    ? sizeof(struct tgl_bundle_args)
@@ -231,7 +234,7 @@ static size_t parameter_bytes(CUfunction function)
                                                   : 0;
 }
 
-/* The number of tiles of D with split-K, each of which has counters. */
+/* The number of tiles of D that are computed with split-K; each has counters. */
 static long long split_tiles(CUfunction function, const struct tgl_gemm_args *args)
 {
     if (!is_called(function, "sgemm_simt") || function->macros[FAKE_BM] < 1 ||
@@ -242,7 +245,7 @@ static long long split_tiles(CUfunction function, const struct tgl_gemm_args *ar
     return tiles_m * tiles_n - args->tiles_whole;
 }
 
-/* Whether the grid has the tiles of all products of the bundle. */
+/* Whether the grid has exactly the tiles of all products of the bundle. */
 static bool has_grid_of_bundle(const fake_node *node)
 {
     struct tgl_bundle_args args;
@@ -296,7 +299,7 @@ static void check_counters(CUfunction function, const struct tgl_gemm_args *args
 
 /* ---- Launches -------------------------------------------------------------------------------- */
 
-/* A ring of this thread's launches; the latest is launched[latest]. */
+/* A ring buffer of this thread's launches; the latest one is launched[latest]. */
 static _Thread_local fake_cuda_launch launched[FAKE_CUDA_LAUNCHES];
 static _Thread_local int latest;
 static atomic_int launches;
@@ -308,7 +311,7 @@ static void remember(const fake_cuda_launch *how)
     atomic_fetch_add(&launches, 1);
 }
 
-/* Memory that was allocated in stream order may be used only by launches of its own stream or
+/* Counts a misuse if a launch uses memory that was allocated in stream order in another stream or
  * graph. */
 static void check_pointers(const fake_node *node, CUstream stream)
 {
@@ -373,7 +376,7 @@ CUresult fake_execute(const fake_node *node, CUstream stream)
     case NODE_SET:
         memset(node->memory, node->value, node->bytes);
         break;
-    case NODE_ALLOC: /* with undefined content */
+    case NODE_ALLOC: /* the content is undefined */
         memset(node->memory, 0x5a, node->bytes);
         break;
     case NODE_FREE:
@@ -384,8 +387,8 @@ CUresult fake_execute(const fake_node *node, CUstream stream)
     return CUDA_SUCCESS;
 }
 
-/* Reads the arguments: one block of bytes, or, for a kernel with a map, one pointer per parameter.
- * The pointers of the measuring kernels are ignored. */
+/* Reads the arguments: one block of bytes or, for a kernel with a map, one pointer per parameter.
+ * The arguments of the kernels that measure rates are ignored. */
 static CUresult read_arguments(fake_node *node, void **arguments, void **extra)
 {
     const size_t expected = parameter_bytes(node->function);
@@ -470,7 +473,7 @@ FAKE_CUDA_API CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsi
     return launch(&node, arguments, extra, stream);
 }
 
-/* Reads the launch attributes; false: an unknown attribute. */
+/* Reads the launch attributes. False: an attribute is unknown. */
 static bool read_attributes(const CUlaunchConfig *config, fake_cuda_launch *how)
 {
     for (unsigned i = 0; i < config->attribute_count; i++) {
@@ -487,7 +490,7 @@ static bool read_attributes(const CUlaunchConfig *config, fake_cuda_launch *how)
     return true;
 }
 
-/* The checks of cuLaunchKernel() apply here, too. */
+/* Launches a kernel with attributes. The checks are those of cuLaunchKernel(). */
 FAKE_CUDA_API CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function,
                                         void **arguments, void **extra)
 {
@@ -517,7 +520,7 @@ FAKE_CUDA_API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, 
     return CUDA_SUCCESS;
 }
 
-/* The fake device has four SMs, and clusters can use all of them. */
+/* *clusters := the number of clusters that fit on the four SMs of the fake device. */
 FAKE_CUDA_API CUresult cuOccupancyMaxActiveClusters(int *clusters, CUfunction function,
                                                     const CUlaunchConfig *config)
 {
@@ -550,7 +553,7 @@ FAKE_CUDA_API CUresult cuFuncGetParamInfo(CUfunction function, size_t index, siz
     return CUDA_SUCCESS;
 }
 
-/* ---- Tensor maps: the address, and a count --------------------------------------------------- */
+/* ---- Tensor maps: they contain only the address; their number is counted --------------------- */
 
 static atomic_int encoded;
 

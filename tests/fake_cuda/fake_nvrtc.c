@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * libfake_nvrtc.so: see fake_cuda.h. A program is identified by the name of its kernel and the
- * values of a few macros.
+ * libfake_nvrtc.so (see fake_cuda.h). The image of a program contains the name of its kernel and
+ * the values of a few macros.
  */
 #include "cuda/nvrtc.h"
 #include "fake_cuda.h"
@@ -19,7 +19,7 @@ struct nvrtcProgram_st {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int compilations, latest_options;
 
-/* Reads FAKE_NVRTC_ARCHS; archs may be NULL. Returns the number of architectures. */
+/* Reads FAKE_NVRTC_ARCHS into archs, which may be NULL. Returns the number of architectures. */
 static int read_archs(int *archs)
 {
     const char *list = getenv("FAKE_NVRTC_ARCHS");
@@ -78,7 +78,7 @@ FAKE_CUDA_API nvrtcResult nvrtcDestroyProgram(nvrtcProgram *program)
     return NVRTC_SUCCESS;
 }
 
-/* The value of a macro, as in "-DBM=128"; 0: it is not there. */
+/* The value of a macro among the options, as in "-DBM=128"; 0: it is not defined. */
 static int number_of(int option_count, const char *const *options, const char *macro)
 {
     const size_t length = strlen(macro);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * libfake_cuda.so: the order of work in different streams, and copies of pinned memory. See
- * fake_cuda.h. Work is executed at once, in the order of the calls; this file finds the calls that
- * a real device could execute in another order. A clock is a vector clock (Mattern 1988): for each
+ * libfake_cuda.so (see fake_cuda.h): the order of work in different streams, and copies of pinned
+ * memory. Work is executed at once, in the order of the calls; this file finds calls that a real
+ * device could execute in another order. A clock is a vector clock (Mattern 1988): it has, for each
  * stream, the number of the latest work that is known to be complete.
  */
 #include "fake_state.h"
@@ -14,16 +14,17 @@ enum { ACCESSES_MAX = 4096, COPIES_MAX = 256, SIGNALS_MAX = 1024, UNDELIVERED = 
 
 typedef uint64_t order_clock[FAKE_STREAMS_MAX];
 
-static uint64_t *clocks[FAKE_STREAMS_MAX]; /* of each stream, by its id; made when needed */
-static order_clock host;                   /* of all threads of the host together */
-static uint64_t ids;                       /* above the ids of all streams with a clock */
+static uint64_t
+    *clocks[FAKE_STREAMS_MAX]; /* the clock of each stream, by its id; NULL: not made yet */
+static order_clock host;       /* the clock of all host threads together */
+static uint64_t ids;           /* 1 + the greatest id of a stream with a clock */
 
-/* Streams whose work waits for that of the default stream, and the other way round. */
+/* blocking: streams that wait for the default stream, and for which the default stream waits. */
 static bool blocking[FAKE_STREAMS_MAX], is_default[FAKE_STREAMS_MAX];
 
 static uint64_t *clock_of(CUstream stream)
 {
-    if (stream->id >= FAKE_STREAMS_MAX) abort(); /* more streams than any test makes */
+    if (stream->id >= FAKE_STREAMS_MAX) abort(); /* no test makes so many streams */
     if (clocks[stream->id] == NULL) clocks[stream->id] = calloc(1, sizeof(order_clock));
     if (stream->id >= ids) ids = stream->id + 1;
     blocking[stream->id] = stream->is_blocking;
@@ -47,7 +48,7 @@ typedef struct access {
     uint64_t stream, work;
 } access;
 
-static access accesses[ACCESSES_MAX]; /* that the host has not waited for */
+static access accesses[ACCESSES_MAX]; /* accesses by work that the host has not waited for */
 static int access_count;
 
 static void drop_passed_accesses(void)
@@ -70,7 +71,8 @@ static void check_access(const access *a, const uint64_t *clock)
     }
 }
 
-/* The row of an earlier access of the same stream to the same memory, else a new one. */
+/* The row of an earlier access by the same stream to the same memory or, if there is none, a new
+ * row. */
 static access *row_of_access(const access *a)
 {
     for (int i = 0; i < access_count; i++) {
@@ -79,7 +81,7 @@ static access *row_of_access(const access *a)
             b->stream == a->stream)
             return b;
     }
-    if (access_count == ACCESSES_MAX) abort(); /* a test that never waits for the device */
+    if (access_count == ACCESSES_MAX) abort(); /* the test never waits for the device */
     return &accesses[access_count++];
 }
 
@@ -101,7 +103,8 @@ void fake_access(const void *first, size_t bytes, bool writes, CUstream stream)
 
 /* A copy that the host has not waited for. */
 typedef struct pinned_copy {
-    char *pinned, *data; /* what the pinned memory must still have, or what it will get */
+    char *pinned, *data; /* the pinned memory, and the data that it must still have (upload) or will
+                            get (download) */
     size_t bytes;
     bool is_download;
     uint64_t stream, work;
@@ -119,7 +122,7 @@ static void complete(pinned_copy *copy)
     free(copy->data);
 }
 
-/* Completes what the host has waited for, in the order of the calls. */
+/* Completes the copies that the host has waited for, in the order of the calls. */
 static void complete_passed(void)
 {
     int kept = 0;
@@ -184,10 +187,10 @@ static void forget_copies(const block *it, bool is_lost)
     copy_count = kept;
 }
 
-/* The work before the latest write of a word by a stream. */
+/* A word in memory that a stream has written. */
 typedef struct signal {
     const void *address;
-    uint64_t *passed; /* order_clock */
+    uint64_t *passed; /* an order_clock: the work that was complete at the latest write */
 } signal;
 
 static signal signals[SIGNALS_MAX];
@@ -200,7 +203,7 @@ static uint64_t *signal_of(const void *address)
         s++;
     }
     if (s == end) s = unused;
-    if (s == NULL) abort(); /* more words than any test has */
+    if (s == NULL) abort(); /* no test has so many words */
     s->address = address;
     if (s->passed == NULL) s->passed = calloc(1, sizeof(order_clock));
     return s->passed;
@@ -232,7 +235,8 @@ void fake_lose(const block *it)
 
 /* ---- Order ----------------------------------------------------------------------------------- */
 
-/* Blocking streams and the default stream wait for each other. */
+/* Adds the clocks of the streams for which this stream waits implicitly: blocking streams and the
+ * default stream wait for each other. */
 static void merge_default(CUstream stream, uint64_t *clock)
 {
     for (uint64_t i = 0; i < ids; i++)

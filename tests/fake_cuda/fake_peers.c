@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * libfake_cuda.so: what moves data between devices. Processes are threads here: a handle of memory
- * is its address. A stream that waits for a word of memory blocks the thread that enqueues the
- * wait; a word that no other stream writes is a misuse.
+ * libfake_cuda.so (see fake_cuda.h): handles of memory of other processes, copies between devices,
+ * and waits for words of memory. Threads stand for processes, so a handle contains the address of
+ * the memory. If a stream waits for a word of memory, the thread that enqueues the wait blocks
+ * until another stream has written the word. It is a misuse if none does.
  */
 #include "fake_state.h"
 
@@ -26,7 +27,7 @@ typedef struct fake_handle {
     char pad[56];
 } fake_handle;
 
-/* handle: need not be aligned, as that of the driver, which is an array of char. */
+/* handle: may be misaligned, because the driver's type is an array of char. */
 FAKE_CUDA_API CUresult cuIpcGetMemHandle(void *handle, CUdeviceptr memory)
 {
     const fake_handle made = {.memory = memory};
@@ -57,7 +58,7 @@ FAKE_CUDA_API CUresult cuIpcCloseMemHandle(CUdeviceptr memory)
 
 fake_number_function fake_cuda_mapped;
 
-/* Handles that are open. */
+/* The number of handles that are open. */
 FAKE_CUDA_API int fake_cuda_mapped(void)
 {
     return opened;

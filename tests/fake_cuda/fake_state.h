@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The state that the files of libfake_cuda.so share. Time is a counter: each piece of work in a
- * stream has a number, and waiting stores the latest number.
+ * stream has a number, and a wait stores the number of the latest work.
  */
 #ifndef FAKE_STATE_H
 #define FAKE_STATE_H
@@ -31,14 +31,14 @@ struct CUstream_st {
     atomic_int capture; /* 0: none; 1: being captured; 2: a misuse has ended the capture */
     int capture_mode;
     CUgraph graph;               /* the graph that is being captured */
-    _Atomic uint64_t capture_id; /* of the latest capture */
+    _Atomic uint64_t capture_id; /* id of the latest capture */
     _Atomic uint64_t latest_work, waited;
 };
 
 struct CUctx_st {
     int users;
-    uint64_t id;    /* another one after a reset; 0: not asked for yet */
-    CUresult fault; /* of a kernel; stays */
+    uint64_t id;    /* changes with a reset; 0: nobody has asked for it yet */
+    CUresult fault; /* the error of a kernel, which all later calls return */
     size_t used;
     _Atomic uint64_t waited; /* all work up to here is complete */
     struct CUstream_st default_stream;
@@ -48,7 +48,7 @@ struct CUfunc_st {
     CUmodule module;
     atomic_int dynamic_shared; /* bytes that launches may request beyond the default limit */
     char symbol[64];
-    int macros[FAKE_MACROS]; /* 0: not in the image */
+    int macros[FAKE_MACROS]; /* values of the macros; 0: the image does not have it */
 };
 
 struct CUmod_st {
@@ -60,24 +60,24 @@ struct CUmod_st {
 struct CUevent_st {
     CUcontext context;
     bool is_recorded, is_captured;
-    CUgraph graph; /* that has captured the record */
+    CUgraph graph; /* the graph that has captured the record of the event */
     uint64_t capture_id;
     struct timespec time;
     uint64_t device_ns;                /* fake_device_ns when it was recorded */
-    uint64_t passed[FAKE_STREAMS_MAX]; /* by stream: its work before the event */
+    uint64_t passed[FAKE_STREAMS_MAX]; /* for each stream: its latest work before the event */
 };
 
 /* The header in front of each allocation. Its size preserves the alignment of real allocations. */
 typedef struct block {
     CUcontext context;
     size_t bytes;
-    CUstream stream; /* of cuMemAllocAsync(); NULL: from cuMemAlloc() or pinned */
-    bool is_pinned;  /* memory of the host, from cuMemHostAlloc() */
+    CUstream stream; /* stream of cuMemAllocAsync(); NULL: other memory */
+    bool is_pinned;  /* whether it is host memory from cuMemHostAlloc() */
     uint64_t stream_id;
     bool is_of_graph;             /* allocated by a node of a graph */
-    _Atomic uint64_t latest_work; /* that uses the memory, or later work of the stream */
+    _Atomic uint64_t latest_work; /* number of the latest work that may use the memory */
 } block;
-enum { BLOCK_ROOM = 256 }; /* bytes in front, so that addresses are multiples of 256 */
+enum { BLOCK_ROOM = 256 }; /* size of the header with padding; addresses are multiples of 256 */
 
 /* fake_cuda.c */
 extern pthread_mutex_t fake_lock;
@@ -90,10 +90,11 @@ void *fake_keep(void *memory); /* counts a block of host memory as an object of 
 void fake_drop(void *memory);  /* removes it from the count and frees it */
 void fake_misuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* The allocation with this address, or NULL. Called with the lock. */
+/* The allocation that contains this address, or NULL. The caller holds the lock. */
 block *fake_block_of(const void *address);
 
-/* The checks of a call that needs a context. Returns its result if they fail. */
+/* Makes the checks of every call that needs a context. Returns the result of the call if one fails.
+ */
 CUresult fake_begin(const char *function);
 /* The result that FAKE_CUDA_FAIL chooses for a function. */
 CUresult fake_told(const char *function);
@@ -112,8 +113,8 @@ CUresult fake_told(const char *function);
 /* fake_streams.c: the stream behind a handle; NULL: there is none. */
 CUstream fake_stream(CUstream handle);
 
-/* A call that ends the capture of any thread, unless the caller is in relaxed mode. It ends the
- * captures and counts a misuse. always: also in relaxed mode. */
+/* For a call that must not be made while a stream is captured, unless the calling thread is in
+ * relaxed mode: ends the captures and counts a misuse. always: also in relaxed mode. */
 CUresult fake_unsafe(const char *function, bool always);
 #define UNSAFE()                                                                                   \
     do {                                                                                           \
@@ -136,7 +137,7 @@ typedef struct fake_node {
     void *memory;
     size_t bytes;
     unsigned char value;
-    CUgraph graph; /* of a child node, which owns it */
+    CUgraph graph; /* graph of a child node, which owns it */
 } fake_node;
 
 /* fake_graphs.c */
@@ -152,35 +153,40 @@ int fake_run_destructors(void);
 
 /* ---- fake_order.c: which work is complete when other work begins ----------------------------- */
 
-/* Work was enqueued in a stream; it comes after all that the stream and the host have waited for.
- */
+/* Records that work was enqueued in a stream. It comes after all work that the stream and the host
+ * have waited for. */
 void fake_order_work(CUstream stream);
 void fake_order_record(CUevent event, CUstream stream);
 void fake_order_wait(CUstream stream, CUevent event);
 
-/* A stream writes a word of memory that another stream waits for. */
+/* fake_order_signal(): a stream writes a word of memory. fake_order_await(): a stream waits for
+ * such a write. */
 void fake_order_signal(const void *address, CUstream stream);
 void fake_order_await(CUstream stream, const void *address);
 
-/* The host waits for a stream, an event or everything. */
+/* Record that the host has waited for a stream, an event or all work. */
 void fake_host_waits_for_stream(CUstream stream);
 void fake_host_waits_for_event(CUevent event);
 void fake_host_waits_for_all(void);
 
-/* The latest work of a stream reads or writes this memory. Counts a misuse if other work may do so
- * at the same time. Memory that is neither a device's nor pinned is not looked at. */
+/* Records that the latest work of a stream reads or writes this memory. Counts a misuse if other
+ * work may access it at the same time and one of them writes. Ignores memory that is neither device
+ * memory nor pinned. */
 void fake_access(const void *first, size_t bytes, bool writes, CUstream stream);
 
-/* Copies now, or to pinned memory when the host waits for the latest work of the stream. */
+/* Copies memory: at once or, if dst is pinned, when the host waits for the latest work of the
+ * stream. */
 void fake_copy(void *dst, const void *src, size_t bytes, CUstream stream);
 
-/* An allocation is freed. The pool of a device orders the work before and after. */
+/* Forgets the accesses to an allocation that is freed. If the memory is allocated again, the
+ * device's memory pool orders the work before and after. */
 void fake_forget(const block *it);
-/* It ends with a faulty context, whose work has ended. Called with the lock. */
+/* Forgets the accesses to an allocation of a context that is destroyed, whose work has ended. The
+ * caller holds the lock. */
 void fake_lose(const block *it);
 
 /* fake_kernels.c */
-extern _Atomic uint64_t fake_device_ns; /* time of all launches, by FAKE_CUDA_US */
+extern _Atomic uint64_t fake_device_ns; /* sum of the times of all launches, from FAKE_CUDA_US */
 CUresult fake_execute(const fake_node *node, CUstream stream);
 
 #endif

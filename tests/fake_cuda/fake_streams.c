@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * libfake_cuda.so: streams and captures. See fake_cuda.h. Work in a stream is executed at
- * once, or becomes a node of the graph that is being captured.
+ * libfake_cuda.so (see fake_cuda.h): streams and captures. Work in a stream is executed at once or,
+ * if the stream is being captured, becomes a node of the graph.
  */
 #include "fake_state.h"
 
@@ -10,14 +10,15 @@
 
 enum { STREAMS_MAX = FAKE_STREAMS_MAX, RELAXED = 2 };
 
-/* Never reused, so that an allocation can store its stream. */
+/* Entries are never reused, so that an allocation can store a pointer to its stream. */
 static struct CUstream_st streams[STREAMS_MAX];
 static atomic_int stream_count;
 static _Atomic uint64_t ids;
 static _Thread_local struct CUstream_st thread_stream; /* CU_STREAM_PER_THREAD */
-static _Thread_local int mode;                         /* 0: global */
+static _Thread_local int mode;                         /* capture mode of the thread; 0: global */
 
-/* Handles of destroyed streams are reused: the next stream gets the latest one. */
+/* Handles of destroyed streams are reused: a new stream gets the handle of the stream that was
+ * destroyed last. */
 static CUstream handles[STREAMS_MAX]; /* the stream that a handle currently denotes */
 static int free_handle = -1;
 
@@ -83,7 +84,7 @@ FAKE_CUDA_API CUresult cuStreamGetId(CUstream stream, uint64_t *id)
     BEGIN();
     CUstream own = fake_stream(stream);
     if (own == NULL) return INVALID_HANDLE;
-    if (own->capture != 0) { /* so does driver 580 */
+    if (own->capture != 0) { /* driver 580 invalidates the capture too */
         own->capture = 2;
         return CAPTURE_UNSUPPORTED;
     }
@@ -103,7 +104,7 @@ FAKE_CUDA_API CUresult cuStreamSynchronize(CUstream stream)
     return CUDA_SUCCESS;
 }
 
-/* A stream that waits for captured work becomes a part of the capture. */
+/* Adds a stream to a capture, because it waits for captured work. */
 static void join_capture(CUstream stream, CUevent event)
 {
     stream->graph = event->graph;
@@ -131,7 +132,8 @@ FAKE_CUDA_API CUresult cuThreadExchangeStreamCaptureMode(int *exchanged)
     return CUDA_SUCCESS;
 }
 
-/* Ends the captures in progress: all, or those of blocking streams. Returns their number. */
+/* Ends all captures in progress or, if blocking_only, those of blocking streams. Returns their
+ * number. */
 static int end_captures(bool blocking_only)
 {
     int count = 0;
@@ -204,7 +206,7 @@ FAKE_CUDA_API CUresult cuStreamGetCaptureInfo_v2(CUstream stream, int *status, u
     return CUDA_SUCCESS;
 }
 
-/* Captures into a graph that may have nodes. */
+/* Begins a capture into an existing graph, which may have nodes. */
 FAKE_CUDA_API CUresult cuStreamBeginCaptureToGraph(CUstream stream, CUgraph graph,
                                                    const void *dependencies, const void *edges,
                                                    size_t dependency_count, int capture_mode)
@@ -240,7 +242,7 @@ FAKE_CUDA_API CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph)
     *graph = is_whole ? own->graph : NULL;
     if (!is_whole) cuGraphDestroy(own->graph);
     own->capture = 0;
-    for (int i = 0; i < stream_count; i++) /* those that have joined */
+    for (int i = 0; i < stream_count; i++) /* also streams that have joined the capture */
         if (streams[i].capture_id == own->capture_id) streams[i].capture = 0;
     return is_whole ? CUDA_SUCCESS : CAPTURE_INVALIDATED;
 }

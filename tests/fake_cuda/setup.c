@@ -17,7 +17,7 @@ static const char *const knobs[] = {
     "FAKE_CUDA_US",     "FAKE_CUDA_FAST",    "TEGULA_WISDOM",      "TEGULA_EFFORT",
     "FAKE_CUDA_LATE"};
 
-static const char *driver = FAKE_LIBCUDA; /* of this test */
+static const char *driver = FAKE_LIBCUDA; /* the fake driver that the current test uses */
 
 static void *function_of(const char *library, const char *name)
 {
@@ -211,7 +211,7 @@ void *create_blocking_stream(void)
     return create(0);
 }
 
-/* Calls a function that takes a stream. */
+/* Calls a driver function that takes a stream, in the primary context. */
 static CUresult call(const char *name, void *stream)
 {
     CUresult (*function)(CUstream);

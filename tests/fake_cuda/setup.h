@@ -10,14 +10,15 @@
 #include "fake_cuda.h"
 #include "support.h"
 
-/* Setup and teardown of each test, for cmocka: the library uses the fakes, nothing fails, and the
- * disk cache is an empty folder, cache_folder(), which the teardown removes. The teardown fails if
- * the test leaks an object of the fake device or if the library has misused the fakes. */
+/* Setup and teardown of each test, for cmocka. In the test the library uses the fakes
+ * (fake_cuda.h), nothing fails, and the disk cache is an empty folder, cache_folder(), which the
+ * teardown removes. The teardown fails if an object of the fake device was not released or if the
+ * library has misused the fakes. */
 int fake_setup(void **state);
 int fake_teardown(void **state);
 const char *cache_folder(void);
 
-/* Entries of the disk cache. */
+/* The number of entries of the disk cache. */
 int cache_entries(void);
 
 /* Switches the rest of the test to a driver for this CUDA version, 1000*major + 10*minor, below
@@ -41,7 +42,7 @@ const char *property_of(const tgl_device *dev, const char *wanted);
 void assert_product(tgl_device *dev, const char *kernel, int m, int n, int k);
 void assert_product_fails(tgl_device *dev, tgl_status expected);
 
-/* A plan of the launches that b lists, for an FP32 product of 1 x 1 matrices. */
+/* Makes a plan of the launches in `b`, for an FP32 product of 1 x 1 matrices. */
 tgl_status plan_of_launches(tgl_device *dev, tgl_list_builder *b, tgl_plan **plan);
 
 /* The counters of the fakes: see fake_cuda.h. */
@@ -56,7 +57,8 @@ int downloaded_bytes(void);
 int compilations(void);
 int compiler_options(void);
 
-/* The latest launch on this thread, and the launches before it. */
+/* latest_launch(): the latest launch on this thread. earlier_launch(): the launch `back` launches
+ * before it. */
 fake_cuda_launch latest_launch(void);
 fake_cuda_launch earlier_launch(int back);
 
@@ -74,12 +76,13 @@ void launch_graph(void *graph, void *stream);
 void destroy_graph(void *graph);
 void *clone_graph(void *graph);       /* NULL: it has memory nodes */
 void *instantiate_graph(void *graph); /* NULL: it has memory nodes and an executable */
-void *embed_graph(void *graph);       /* a graph with this child (NULL: none); NULL: as above */
+void *embed_graph(void *graph); /* a new graph with `graph` as child (NULL: empty); returns NULL
+                                   as clone_graph() does */
 void begin_capture_to(void *graph, void *stream);
-void wait_for_stream(void *stream, void *other); /* by an event */
-void end_captures(void); /* by cuCtxSynchronize(), a misuse that does not count */
+void wait_for_stream(void *stream, void *other); /* makes `stream` wait for `other`, by an event */
+void end_captures(void); /* invalidates all captures, without counting a misuse */
 int memory_nodes(void *graph);
-int late_destructors(void); /* destroys what FAKE_CUDA_LATE has kept, and returns the number */
+int late_destructors(void); /* destroys what FAKE_CUDA_LATE has kept; returns the number */
 size_t memory_taken(void);  /* bytes of device memory in use */
 
 #endif

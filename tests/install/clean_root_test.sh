@@ -2,16 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # clean_root_test.sh PACKAGES WHEELS TESTS: makes a Debian 12 in a temporary folder, with a C compiler and
-# NumPy but nothing of this project, and runs in_clean_root.sh there with the Debian packages and the wheel,
-# if there is one, from these folders. TESTS: the build folder of the tests, for their replacements of the
-# CUDA driver, NVRTC and cuBLAS. Needs root, the network and mmdebstrap.
+# NumPy but nothing of this project, and runs in_clean_root.sh there. PACKAGES: the folder of the Debian
+# packages. WHEELS: the folder of the wheel, if there is one. TESTS: the build folder of the tests, which
+# has replacements of the CUDA driver, NVRTC and cuBLAS. Needs root, the network and mmdebstrap.
 set -eu
 packages=$1 wheels=$2 tests=$3
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(mktemp -d)
 trap 'rm -rf --one-file-system "$root"' EXIT
 
-# mmdebstrap mounts nothing that outlives it.
+# mmdebstrap leaves no mounts behind.
 if ! mmdebstrap --quiet --variant=apt --include=gcc,libc6-dev,libblas3,libopenblas0,python3-numpy,python3-venv bookworm "$root"; then
   echo "SKIPPED: this machine cannot make a Debian 12 (network, rights)"
   exit

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# copied_folder_test.sh PROGRAM LIBRARY...: the libraries of a build folder are copied to another folder, where
-# the drop-ins find libtegula.so beside them. Neither they nor the program search a folder that is not theirs:
-# an empty entry of a RUNPATH is the current folder.
+# copied_folder_test.sh PROGRAM LIBRARY...: copies the libraries of a build folder to another folder, and checks
+# that the drop-ins find libtegula.so there. Neither they nor the program may search another folder than their
+# own; an empty entry of a RUNPATH would mean the current folder.
 set -eu
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# help_texts_test.sh PROGRAM PACKAGING MANUAL: the manual page and the completions of bash and zsh have
-# every command and every long option that the program's help texts list. TAB runs no program of the current
-# folder and nothing that was typed.
+# help_texts_test.sh PROGRAM PACKAGING MANUAL: checks that the manual page and the completions of bash and zsh
+# have every command and every long option of the program's help texts. Completion must run no program of
+# the current folder and no text that was typed.
 set -eu
 program=$1 packaging=$2 manual=$3
 work=$(mktemp -d)
@@ -18,7 +18,7 @@ options_of() { # COMMAND, or nothing
 test "$(echo "$commands" | wc -l)" -ge 8
 test "$(options_of mm | wc -l)" -ge 8
 
-# expect NAME WORDS FILE: each of WORDS is a line of FILE.
+# expect NAME WORDS FILE: checks that each of WORDS is a line of FILE.
 expect() {
   for word in $2; do
     grep -qxF -e "$word" "$3" || { echo "$1 lacks $word:"; cat "$3"; exit 1; }
@@ -26,7 +26,7 @@ expect() {
 }
 
 echo "== two blanks between an option and its text"
-# Before them stand names of options, and one word for a value: "-o, --output FILE", "--order row|col".
+# Before the two blanks are names of options, and one word for a value: "-o, --output FILE", "--order row|col".
 for command in $commands; do
   if tegula "$command" --help | grep '^  -' |
     grep -vE '^  --?[a-z0-9-]+(, --?[a-z0-9-]+)*( [A-Za-z|.]+)?(  |$)'; then
@@ -49,7 +49,7 @@ if command -v groff >/dev/null; then
   test ! -s "$work/warnings" || { cat "$work/warnings"; exit 1; }
 fi
 
-# Words that ask() gets from an untrusted folder with a program named tegula: none of them runs anything.
+# Asks for completions in an untrusted folder with a program named tegula. None of the words may run anything.
 mkdir "$work/untrusted"
 printf '#!/bin/sh\ntouch "%s/ran"\n' "$work" >"$work/untrusted/tegula"
 chmod +x "$work/untrusted/tegula"

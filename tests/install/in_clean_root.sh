@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# Runs as root in the Debian that clean_root_test.sh makes: installs the wheel and the packages in /tegula,
-# uses what they install, and removes the packages.
+# Runs as root in the Debian that clean_root_test.sh makes: installs the wheel and the packages that are in
+# /tegula, tests the installed library and program, and removes the packages.
 set -eu
 cd /tegula
 

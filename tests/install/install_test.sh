@@ -32,7 +32,7 @@ case $headers in
 esac
 ldd "$libdir/libtegula_dist.so" | grep -F "$libdir/libtegula.so.0"
 "$prefix/bin/tegula" --version
-if [ -e "$build/libtegula_blas.so" ]; then # it finds the library beside it
+if [ -e "$build/libtegula_blas.so" ]; then # it must find libtegula.so in its own folder
   ldd "$libdir/libtegula_blas.so" | grep -F "$libdir/libtegula.so.0"
   for name in blas cublas; do readelf -d "$libdir/libtegula_$name.so" | grep -F "[libtegula_$name.so.0]"; done
 fi
@@ -65,7 +65,8 @@ if [ -n "$cxx" ]; then
   build_with "$cxx" "$work/installed_product.cpp"
 fi
 
-# The drop-in before a whole BLAS: Debian's reference BLAS has the function that the drop-in lacks.
+# Links a program with the drop-in before a whole BLAS: Debian's reference BLAS, which has the function that the
+# drop-in lacks.
 blas=$(find /usr/lib/*/blas -name 'libblas.so.3*' -type f 2>/dev/null | head -n 1)
 if [ -e "$build/libtegula_blas.so" ] && [ -n "$blas" ]; then
   echo "== linked with libtegula_blas.so"
@@ -76,7 +77,7 @@ if [ -e "$build/libtegula_blas.so" ] && [ -n "$blas" ]; then
     "$1" "$2" -o "$work/linked" $(pkg-config --cflags --libs tegula_blas) "$blas" \
       -Wl,-rpath,"$libdir" -Wl,-rpath,"$(dirname "$blas")" -Wl,--as-needed
     readelf -d "$work/linked" | grep -q 'NEEDED.*libtegula_blas\.so\.0'
-    # It serves the calls, and not the BLAS behind it.
+    # The drop-in must serve the calls, not the BLAS after it.
     TEGULA_BLAS_TRACE=1 "$work/linked" 2>"$work/trace"
     test "$(grep -c gem "$work/trace")" -ge 24 || { cat "$work/trace"; exit 1; }
   }

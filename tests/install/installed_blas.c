@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A program, in C and C++, that is linked with libtegula_blas.so before a whole BLAS: it calls each
- * function of the header, and one of the BLAS behind.
+ * A program in the common subset of C and C++ that is linked with libtegula_blas.so before a whole
+ * BLAS. It calls each function of tegula_blas.h, and one function that only the other BLAS has.
  */
 #include <stdio.h>
 #include <tegula/tegula_blas.h>
@@ -12,8 +12,8 @@ extern "C"
     double
     dasum_(const int *n, const double *x, const int *incx);
 
-/* [1 2; 3 4] times itself is [7 10; 15 22]; times (1, 2) it is (5, 11). T: x's type; I: integers.
- */
+/* Checks products of [1 2; 3 4] with itself, [7 10; 15 22], and with (1, 2), (5, 11). T: the
+ * element type for the letter x; I: the integer type. */
 #define CHECK(x, T, F, C_, I)                                                                      \
     do {                                                                                           \
         const T A[4] = {1, 2, 3, 4}, v[2] = {1, 2}, one = 1, zero = 0;                             \

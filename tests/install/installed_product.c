@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A user's program, in the part of C that C++ shares.
+ * A user's program, in the common subset of C and C++.
  */
 #include <tegula/tegula.h>
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""kernels_wheel_test.py: the wheel of an archive of kernels has it where the library of the package tegula looks for it."""
+"""kernels_wheel_test.py: checks that the wheel with the archive of compiled kernels has it where the library searches it."""
 
 import os
 import subprocess

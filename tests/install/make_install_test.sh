@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# make_install_test.sh SOURCE BUILD: `make install` and `make uninstall` with PREFIX and DESTDIR, from a
-# build folder that was configured with another prefix; and what is said about the loader.
+# make_install_test.sh SOURCE BUILD: tests `make install` and `make uninstall` with PREFIX and DESTDIR, from a
+# build folder that was configured with another prefix, and their messages about the loader.
 set -eu
 source=$1 build=$2
 work=$(mktemp -d)
@@ -10,7 +10,7 @@ trap 'rm -rf "$work"' EXIT
 
 fail() { echo "$*"; exit 1; }
 
-# A stand-in for ldconfig, which searches one folder, and knows the library once "known" exists.
+# A replacement of ldconfig. It searches one folder, and knows the library if the file "known" exists.
 searched=$work/ours/lib
 mkdir "$work/bin"
 cat >"$work/bin/ldconfig" <<EOF
@@ -22,7 +22,7 @@ esac
 EOF
 chmod +x "$work/bin/ldconfig"
 
-# tegula_make TARGET VARIABLE=VALUE...
+# tegula_make TARGET VARIABLE=VALUE...: runs make with the replacement of ldconfig.
 tegula_make() {
   PATH=$work/bin:$PATH make -C "$source" BUILD="$build" "$@" >"$work/log" 2>&1
 }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The recipes of packaging/recipes and the bindings of packaging/bindings agree with the project: versions, options
-of CMake, installed files. What a recipe runs is run as far as this machine has the tools. The argument is the build folder."""
+"""Tests that the recipes in packaging/recipes and the bindings in packaging/bindings agree with the project: versions,
+options of CMake, installed files. Commands of a recipe are run if this machine has the tools. The argument is the build
+folder."""
 
 import ctypes
 import importlib.util
@@ -28,7 +29,7 @@ def read(*parts):
 CMAKE = read("CMakeLists.txt")
 VERSION = re.search(r"project\(tegula VERSION ([0-9.]+)", CMAKE)[1]
 
-# Functions of vcpkg, which print what they are given and set what they would set.
+# Replacements of vcpkg's functions, which print their arguments and set the same variables.
 VCPKG = r"""
 cmake_policy(VERSION 3.18)
 set(CURRENT_PACKAGES_DIR "$ENV{STAGE}")
@@ -50,7 +51,7 @@ include("$ENV{PORT}")
 
 
 def unknown(options):
-    """Those of a recipe's options that the project does not have."""
+    """The options in a recipe that the project does not have."""
     known = set(re.findall(r"^ *option\((TEGULA_\w+)", CMAKE, re.M))
     return [name for name in re.findall(r"-D(TEGULA_\w+)=(?:ON|OFF)", " ".join(options)) if name not in known]
 
@@ -92,7 +93,7 @@ class Recipes(unittest.TestCase):
         self.assertIn("/cmake/tegula", read("cmake", "install.cmake"))
 
     def test_spack(self):
-        """With stand-ins for what spack.package has."""
+        """Runs the recipe with replacements of the functions of spack.package."""
         facts = {}
         package = types.ModuleType("spack.package")
         package.CMakePackage = type("CMakePackage", (), {
@@ -119,7 +120,7 @@ class Recipes(unittest.TestCase):
         self.assertEqual(ran.returncode, 0, ran.stderr)
 
     def test_commands_that_check(self):
-        """The recipes check what they have installed by this command."""
+        """The command by which the recipes check their installation works."""
         for path in ("conda/meta.yaml", "nix/default.nix"):
             self.assertIn("check --device cpu --cases 50", read("packaging", "recipes", path))
         ran = subprocess.run([os.path.join(BUILD, "tegula"), "check", "--device", "cpu", "--cases", "2"], capture_output=True, check=False)
@@ -155,7 +156,7 @@ class Bindings(unittest.TestCase):
         self.assertIn("2 passed", ran.stdout)
 
     def test_functions_of_julia(self):
-        """Each function that is forwarded is one that the drop-in exports, for 32-bit and 64-bit integers."""
+        """The drop-in exports each function that the bindings forward, for 32-bit and 64-bit integers."""
         library = os.path.join(BUILD, "libtegula_blas.so")
         if not os.path.exists(library):
             self.skipTest("no drop-in of BLAS in the build")
@@ -211,7 +212,7 @@ class SourceDistribution(unittest.TestCase):
                      "exercises/coalesce.cu"):
             self.assertTrue(f"tegula-{VERSION}/{name}" in names, name)
         self.assertFalse([name for name in names if "/tests/" in name or "/docs/" in name])
-        # Each path of the file exists in the archive.
+        # Each path that pyproject.toml names exists in the archive.
         for path in re.findall(r'^(?:readme|cmake.source-dir|input) = "(.*)"$', text, re.M) + re.findall(r'wheel.packages = \["(.*)"\]', text):
             self.assertTrue([name for name in names if name.startswith(f"tegula-{VERSION}/{path}")], path)
 

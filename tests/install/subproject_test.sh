@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# subproject_test.sh SOURCE CC: builds and runs the project in parent/, which has SOURCE as a part, by
-# add_subdirectory() and by FetchContent, and looks at what it installs.
+# subproject_test.sh SOURCE CC: builds and runs the project in parent/, which includes SOURCE by
+# add_subdirectory() and by FetchContent, and checks the files that it installs.
 set -eu
 source=$1 cc=$2
 here=$(cd "$(dirname "$0")" && pwd)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The main kernel of the probe family: C := alpha*A*B + beta*C. A cluster of two blocks computes a
- * tile of C, each block over half of K. Tiles of A are copied by TMA through a tensor map, two
- * ahead; tiles of B by plain loads. At the end each block adds and stores half of the tile's rows.
+ * tile of C, each block over half of K. Tiles of A are copied by TMA, two tiles ahead; tiles of B
+ * are copied by plain loads. At the end each block adds the two partial sums for half of the tile's
+ * rows and stores these rows.
  */
 #include "lib/cluster.h"
 #include "lib/launch_order.h"

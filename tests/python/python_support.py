@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random arrays in many layouts, and a comparison with NumPy in float64."""
+"""For tests of the package: random arrays in many layouts, and a comparison with NumPy in float64."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ except ImportError:
     BFLOAT16 = []
 
 DTYPES = [np.dtype(name) for name in ("float32", "float64", "float16")] + BFLOAT16
-# The unit roundoff of the type, and of the type in which its products are accumulated.
+# For each type its unit roundoff, and that of the type in which its products are accumulated.
 ROUNDOFF = {"float32": (2.0**-24, 2.0**-24), "float64": (2.0**-53, 2.0**-53),
             "float16": (2.0**-11, 2.0**-24), "bfloat16": (2.0**-8, 2.0**-24)}
 
@@ -30,7 +30,7 @@ def random_array(shape, dtype=np.float32, seed=0):
 
 
 def layouts(x):
-    """Arrays with the values of x in other layouts, and whether BLAS can express them."""
+    """Arrays with the values of x in other layouts, each with whether BLAS can express its strides."""
     rows, columns = x.shape[-2:]
     batch = x.shape[:-2]
     filler = np.iinfo(x.dtype).min if x.dtype.kind == "i" else np.nan
@@ -58,7 +58,7 @@ def layouts(x):
 
 
 class Comparison:
-    """For test cases: compares results with the formula in float64."""
+    """A base class of test cases, which compares results with the formula computed in float64."""
 
     def assert_product(self, result, a, b, alpha=1.0, beta=0.0, c=None, bias=None, function=None):
         a64, b64 = np.asarray(a, np.float64), np.asarray(b, np.float64)
@@ -75,5 +75,5 @@ class Comparison:
         tolerance = (a64.shape[-1] + 8) * accumulated * size + 2 * unit * (abs(expected) + 1e-30)
         error = abs(np.asarray(result, np.float64) - expected)
         largest = np.max(error / tolerance, initial=0)
-        # Written so that a NaN fails.
+        # The comparison is written so that a NaN fails it.
         self.assertTrue(np.all(error <= tolerance), f"the error is {largest:.3g} tolerances")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""run_python_tests.py MODULE...: runs modules of tests.
+"""run_python_tests.py MODULE...: runs the tests in these modules.
 
-The exit code is 77 if NumPy, or what all tests of the modules need, is missing.
+The exit code is 77 if NumPy is missing or all tests are skipped.
 """
 
 import sys

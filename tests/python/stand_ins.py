@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stand-ins for arrays of other libraries, over NumPy arrays. They offer what the package uses.
+"""Classes that stand in for arrays of other libraries. They contain NumPy arrays, and have the interfaces that the
+package uses.
 
-The memory of the replacement of the CUDA driver is host memory, so that these arrays can be on a GPU.
+The fake CUDA driver (tests/fake_cuda) has host memory as device memory, so these arrays can pretend to be on a GPU.
 """
 
 import ctypes
@@ -17,12 +18,12 @@ from tegula import _dlpack, _matmul
 
 
 def python_only():
-    """Products are computed without the compiled path."""
+    """A context in which products are computed without the compiled path (python/call.c)."""
     return mock.patch.object(_matmul, "calls", None)
 
 
 def no_python():
-    """Products that the compiled path leaves to Python fail."""
+    """A context in which products fail unless the compiled path computes them."""
     return mock.patch.object(_matmul, "_describe_product", side_effect=AssertionError("in Python"))
 
 
@@ -34,7 +35,7 @@ def is_replaced():
 
 
 class CudaArray:
-    """As CuPy's arrays: __cuda_array_interface__ with the current stream."""
+    """An array with __cuda_array_interface__ and the current stream, like CuPy's."""
 
     stream = 1
 
@@ -59,9 +60,9 @@ _new_capsule = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_cha
 
 
 class Dlpack:
-    """DLPack alone. The capsule is NumPy's; device and byte_offset are overwritten.
+    """An array that supports only DLPack. Its capsule is NumPy's, with another device and byte_offset.
 
-    flags: None: a producer of a version before 1.0; else of the capsules of version 1.0."""
+    flags: the flags in capsules of version 1.0; None: the array supports only versions before 1.0."""
 
     place = 1, 0
 
@@ -95,7 +96,7 @@ class CudaDlpack(Dlpack):
 
 @ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.POINTER(_dlpack._Tensor))
 def _read(x, tensor):
-    """Fills in the tensor of x, as PyTorch does."""
+    """Describes x in *tensor, as PyTorch's function in DLPackExchangeAPI does."""
     if x.layout != "strided":
         return -1
     x.reads += 1
@@ -115,7 +116,7 @@ def _current_stream(kind, index, stream):
 
 
 class _Functions(ctypes.Structure):
-    """DLPackExchangeAPI"""
+    """The struct DLPackExchangeAPI of DLPack 1.3."""
 
     _fields_ = [("major", ctypes.c_uint32), ("minor", ctypes.c_uint32), ("others", 4 * ctypes.c_void_p),
                 ("read", type(_read)), ("current_stream", type(_current_stream))]
@@ -126,10 +127,10 @@ tensor_functions = _Functions(1, 3, (None, None, None, None), _read, _current_st
 
 
 class Tensor:
-    """As torch.Tensor."""
+    """Stands in for torch.Tensor."""
 
     layout = "strided"
-    reads = 0  # through DLPack's functions
+    reads = 0  # number of reads through DLPack's functions
     __dlpack_c_exchange_api__ = _new_capsule(ctypes.addressof(tensor_functions), _name, None)
 
     def __init__(self, x, place="cpu", requires_grad=False, is_negative=False, is_conjugate=False):
@@ -168,7 +169,7 @@ class Tensor:
 
 
 class Parameter(Tensor):
-    """As torch.nn.Parameter."""
+    """Stands in for torch.nn.Parameter."""
 
 
 def fake_torch(stream, has_gradients=True):

@@ -38,7 +38,7 @@ class Calls(Comparison, unittest.TestCase):
         _plans.forget_plans()
 
     def assert_same(self, call):
-        """The second call has the result of the Python code. Whether Python had a part in it."""
+        """Fails unless the second call has the result of the Python code. Returns whether that computed it."""
         with python_only():
             expected = np.array(call())
         call()
@@ -100,7 +100,7 @@ class Calls(Comparison, unittest.TestCase):
             with self.subTest(a=scale_a, b=scale_b):
                 self.assertFalse(self.assert_same(
                     lambda: tegula.matmul(a, b, scale_a=scale_a, scale_b=scale_b)))
-        # A copy is made of factors with another order in memory, and of out if it overlaps them.
+        # Factors with another order in memory are copied, and so is out if it overlaps them.
         self.assertTrue(self.assert_same(lambda: tegula.matmul(a, b, scale_a=np.repeat(lines, 2)[::2])))
         memory = np.ones(9 * 5 + 9, np.float32)
         for begin in (9, 9, 0, 3):
@@ -138,7 +138,7 @@ class Calls(Comparison, unittest.TestCase):
         self.assertFalse(self.assert_same(lambda: tegula.matmul(self.a, self.b, device="sim")))
 
     def test_out_that_overlaps(self):
-        """Addresses are looked at in each call."""
+        """Whether out overlaps an operand is checked in each call."""
         n = 6
         memory = random_array((3 * n, n))
         a, b = memory[:n], random_array((n, n), seed=1)
@@ -166,7 +166,7 @@ class Calls(Comparison, unittest.TestCase):
             self.assert_product(bias, memory[:n], b, bias=before)
 
     def test_errors(self):
-        """They are those of the Python code, and nothing is written."""
+        """Errors are those of the Python code, and nothing is written."""
         tegula.matmul(self.a, self.b), tegula.matmul(self.a, self.b, self.out)
         locked = self.out.copy()
         locked.flags.writeable = False
@@ -190,7 +190,7 @@ class Calls(Comparison, unittest.TestCase):
         self.assertEqual(self.out.tobytes(), before.tobytes())
 
     def test_references(self):
-        """Arrays, options and results are given back, also by calls that Python has to compute."""
+        """No references to arrays, options and results remain, also after calls that Python computes."""
         plan = tegula.plan(self.a, self.b)
         text = "".join(["re", "lu"])
         held = (self.a, self.b, self.out, text, plan, None, np.dtype(np.float32))
@@ -211,7 +211,7 @@ class Calls(Comparison, unittest.TestCase):
         self.assertLess(sys.getrefcount(text), before[3])
 
     def test_least_recently_used(self):
-        """It keeps 256 kinds of products, and those that are used."""
+        """The compiled path keeps the 256 kinds of products that were used last."""
         for n in range(1, 600):
             tegula.matmul(np.ones((1, n)), np.ones((n, 1)))
             with no_python():

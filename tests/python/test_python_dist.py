@@ -58,7 +58,7 @@ class Part(CudaArray):
 
 
 class Place(NamedTuple):
-    """As torch.device."""
+    """Stands in for torch.device."""
 
     type: str
     index: int
@@ -128,7 +128,7 @@ class Dist(unittest.TestCase):
         self.on_ranks(layers)
 
     def test_tensors_again(self):
-        """Tensors as before are not described again, and another property of a tensor is seen."""
+        """Tensors with known properties are not described again; another property of a tensor is noticed."""
         import tegula.dist
         torch = fake_torch(0)
         torch.cuda.current_device = lambda: 0
@@ -234,7 +234,7 @@ class Dist(unittest.TestCase):
                 comm.all_gather_matmul(x, y, out=Part(out, rank))
                 comm.synchronize()
                 np.testing.assert_array_equal(out, columns_of(whole, rank))
-            for wide in (0, 1, 0, 2, 1):  # the rank whose out has a larger ld; 2: none
+            for wide in (0, 1, 0, 2, 1):  # wide: the rank whose out has a larger leading dimension; 2: none
                 product(24 + 8 * (rank == wide))
             for rows in (32, 16):  # of a on rank 1
                 with self.assertRaisesRegex(tegula.ArgumentError, "m of the problem is 64 on rank 0, and"):
@@ -248,7 +248,7 @@ class Dist(unittest.TestCase):
         self.on_ranks(differ)
 
     def test_failures_of_runs(self):
-        """A run that fails after its beginning is not tried again. Plans of CUDA graphs are not used again."""
+        """A run that fails after it has begun is not repeated. Plans of CUDA graphs are not used by other runs."""
         import tegula.dist
         a, b = numbers(64, 32, 1), numbers(32, 48, 2)
         library = tegula.dist._dist
@@ -287,8 +287,8 @@ class Dist(unittest.TestCase):
             self.on_ranks(products)
 
     def test_killed_rank(self):
-        """Between processes that cannot map each other's memory. The other rank gets an error within the
-        timeout, and its device works."""
+        """Rank 1 is killed. The processes cannot map each other's memory. The other rank gets an error within
+        the timeout, and its device still works."""
         with tempfile.TemporaryDirectory() as folder:
             environment = {**os.environ, "FAKE_CUDA_FAIL": "cuIpcGetMemHandle=801", "FAKE_NCCL_FOLDER": folder}
             ranks = [subprocess.Popen([sys.executable, __file__, "--rank", str(rank), folder], env=environment)

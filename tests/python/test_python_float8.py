@@ -63,7 +63,7 @@ class Float8(unittest.TestCase):
         return generator.uniform(0.5, 2, (rows, columns)).astype(np.float32)
 
     def check_blocks(self, m, n, k, scale_a, scale_b, tolerance=2**-16):
-        """Multiplies, for factors (m or m/128, k/128) and (k/128, n or n/128)."""
+        """Checks a product. Shapes of the factors: (m or m/128, k/128) and (k/128, n or n/128)."""
         a, b = floats((m, k), ml_dtypes.float8_e4m3fn), floats((n, k), ml_dtypes.float8_e4m3fn).T
         out = np.empty((m, n), np.float32)
         tegula.matmul(a, b, out, scale_a=scale_a, scale_b=scale_b)
@@ -79,7 +79,7 @@ class Float8(unittest.TestCase):
         for scale_a in lines_a, np.asfortranarray(lines_a), blocks_a:
             for scale_b in lines_b, blocks_b, np.asfortranarray(blocks_b):
                 self.check_blocks(m, n, k, scale_a, scale_b)
-        # As cuBLASLt's: a multiple of 4 of blocks of k. One row, and k in one block.
+        # Blocks of k padded to a multiple of 4, as cuBLASLt has them. One row; k of one block.
         self.check_blocks(m, n, k, lines_a, self.blocks(2, 4).T)
         self.check_blocks(1, n, k, self.blocks(1, 3), blocks_b)
         self.check_blocks(m, n, 100, self.blocks(m, 1), self.blocks(1, 2))
@@ -117,7 +117,7 @@ class Float8(unittest.TestCase):
         for x in parts, np.asfortranarray(parts):
             for y in blocks.transpose(0, 2, 1), blocks.transpose(0, 2, 1).copy():
                 pairs.append(((x, parts[:, of_k]), (y, spread)))
-            padded = np.zeros((4, 2, 4), np.float32)  # a multiple of 4 of blocks of k
+            padded = np.zeros((4, 2, 4), np.float32)  # blocks of k are padded to a multiple of 4
             padded[:, :, :3] = blocks
             pairs.append(((x, parts[:, of_k]), (padded.transpose(0, 2, 1), spread)))
             pairs.append(((x, parts[:, of_k]), (columns_parts, columns_parts[:, of_k])))

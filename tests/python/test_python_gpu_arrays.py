@@ -120,7 +120,7 @@ class Cuda(Comparison, unittest.TestCase):
         self.assert_product(self.out, self.a, self.b)
 
     def temporary(self, x, freed):
-        """As an array of JAX: nothing but the capsule keeps the memory."""
+        """An array as of JAX: only the DLPack capsule keeps its memory."""
         class Temporary(CudaDlpack):
             def __dlpack__(self, stream=None):
                 memory = x.copy()
@@ -140,7 +140,7 @@ class Cuda(Comparison, unittest.TestCase):
             del kept
             self.assertEqual(freed, [])
             self.assertIsNotNone(array())
-        tegula.matmul(CudaArray(self.a), CudaArray(self.b), out)  # it finds that they have run
+        tegula.matmul(CudaArray(self.a), CudaArray(self.b), out)  # this call finds that the products before have run
         self.assertEqual(len(freed), 2)
         self.assertIsNone(array())
         _held.release_passed()
@@ -162,7 +162,7 @@ class Cuda(Comparison, unittest.TestCase):
         self.assertFalse(_held._queued)
 
     def test_prepared_operands_are_kept(self):
-        """Also a tensor of PyTorch, because products of any stream use it."""
+        """Tensors of PyTorch are kept, too, because products in any stream use them."""
         with mock.patch.dict(sys.modules, torch=fake_torch(0)):
             memory = self.b.copy()
             right = tegula.prepare(Tensor(memory, "cuda"))
@@ -204,7 +204,7 @@ class Cuda(Comparison, unittest.TestCase):
                 tegula.matmul(*arguments, **options)
 
     def test_fork(self):
-        """A child leaves the parent's GPU alone: it opens the device anew, or says why not."""
+        """A child does not use the parent's GPU: it opens the device anew, or says why it cannot."""
         cuda = tegula.device("cuda")
         array = cuda.array(self.a)
         plan = tegula.plan(array, cuda.array(self.b))

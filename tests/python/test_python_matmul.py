@@ -14,7 +14,7 @@ from tegula import _matmul
 
 
 def no_copies():
-    """Makes copies of operands fail."""
+    """Within the with-block, a copy of an operand is an error."""
     return mock.patch.object(_matmul, "row_major_copy", side_effect=AssertionError("a copy"))
 
 
@@ -39,7 +39,7 @@ class Layouts(Comparison, unittest.TestCase):
                 with mock.patch.object(_matmul, "assign", side_effect=AssertionError("a copy")):
                     if is_blas:
                         tegula.matmul(a, b, out)
-                    elif min(out.shape) > 1:  # else strides do not matter
+                    elif min(out.shape) > 1:  # otherwise strides do not matter
                         self.assertRaises(AssertionError, tegula.matmul, a, b, out)
 
     def test_matrices(self):
@@ -120,7 +120,7 @@ class Shapes(Comparison, unittest.TestCase):
                 self.assertLess(abs(out).max(), 1e-5)
 
     def test_runs(self):
-        """One call of the library computes the innermost dimension, or all that have one stride."""
+        """One call of the library computes the innermost batch dimension, or several with a common stride."""
         a, b = random_array((6, 4, 5, 7)), random_array((7, 3), seed=1)
         memory = np.zeros(200, np.float32)
 
@@ -150,7 +150,7 @@ class Types(Comparison, unittest.TestCase):
             out = np.zeros((20, 9), np.float32)
             tegula.matmul(a, b, out)
             self.assert_product(out, a, b)
-            tegula.matmul(a, b, np.zeros((20, 18), np.float32)[:, ::2])  # through another array
+            tegula.matmul(a, b, np.zeros((20, 18), np.float32)[:, ::2])  # the result is copied
 
     def test_other_objects(self):
         a, b = random_array((5, 7)), random_array((7, 3), seed=1)
@@ -171,7 +171,7 @@ class Types(Comparison, unittest.TestCase):
             self.assert_product(result, a, b)
 
     def test_strided_dlpack(self):
-        """Without a library that could copy it, such an array must be contiguous."""
+        """An array that is read through DLPack cannot be copied, so it must be contiguous."""
         a, b = random_array((5, 14))[:, ::2], random_array((7, 3), seed=1)
 
         class Dlpack:
@@ -219,7 +219,7 @@ class Types(Comparison, unittest.TestCase):
         memory.flags.writeable = True
         self.assertIs(tegula.matmul(a, b, out), out)
         self.assert_product(memory, a, b)
-        self.assertEqual(sys.getrefcount(memory), references)  # the capsules were given back
+        self.assertEqual(sys.getrefcount(memory), references)  # the capsules were released
 
     def test_errors(self):
         a = random_array((4, 4))
@@ -264,7 +264,7 @@ class Complex(unittest.TestCase):
 
 
 class Refused(unittest.TestCase):
-    """Arrays whose elements in memory are not all that they mean."""
+    """Arrays that mean more than their elements in memory."""
 
     def test_masks(self):
         a = random_array((3, 3))
@@ -377,7 +377,7 @@ class Arguments(Comparison, unittest.TestCase):
             self.assert_product(tegula.matmul(self.a, self.b, compute=compute), self.a, self.b)
 
     def test_overlap(self):
-        """The result is right whatever out shares with the operands."""
+        """The result is right whatever memory out shares with the operands."""
         for n in (4, 40):
             a, b = random_array((n, n)), random_array((n, n), seed=1)
             for which in range(3):

@@ -58,7 +58,7 @@ def host(x):
 
 
 class Paths(Comparison, unittest.TestCase):
-    """What the test cases below have in common."""
+    """The base of the test cases below."""
 
     def setUp(self):
         self.a, self.b = random_array((9, 7)), random_array((7, 5), seed=1)
@@ -66,7 +66,7 @@ class Paths(Comparison, unittest.TestCase):
         _plans.forget_plans()
 
     def paths(self, call, count=3):
-        """Calls in the Python code, and then as often as given without it."""
+        """Results of a call by the Python code, and then of `count` calls that may take the compiled path."""
         with python_only():
             yield call()
         call()
@@ -84,7 +84,7 @@ class Paths(Comparison, unittest.TestCase):
         return expected
 
     def assert_same_error(self, kind, text, call):
-        """Also after a product that differs from this one in nothing but what is wrong with it."""
+        """The error is the same, also after a right product that differs only in what is wrong here."""
         with python_only(), self.assertRaisesRegex(kind, text) as expected:
             call()
         with self.assertRaises(kind) as raised:
@@ -130,7 +130,7 @@ class OnCpu(Paths):
                                    Dlpack(square), Dlpack(square))
 
     def test_read_only(self):
-        """Read-only, or a copy, which nobody would see."""
+        """out may not be read-only, or a copy, whose result nobody would see."""
         tegula.matmul(self.a, self.b, Dlpack(self.out, 0))
         for flags in 1, 2, 3:
             self.assert_same_error(ValueError, "out is read-only", lambda: tegula.matmul(
@@ -188,7 +188,7 @@ class OnCpu(Paths):
                 self.assertRaises(expected, tegula.matmul, Old(self.a), self.b)
 
     def test_references(self):
-        """Capsules and arrays are given back."""
+        """Capsules and arrays are released."""
         freed, memory = [], self.a.copy()
 
         def work():
@@ -216,7 +216,7 @@ class OnCpu(Paths):
                 own = type(f"Own{number}", (Dlpack,), {})
                 for _ in range(2):
                     self.assert_product(tegula.matmul(own(self.a), self.b), self.a, self.b)
-        self.assertEqual(len(streams), 63)  # and NumPy's
+        self.assertEqual(len(streams), 63)  # and one for NumPy's arrays
 
 
 @unittest.skipUnless(is_replaced(), "needs the replacement of the CUDA driver")
@@ -312,7 +312,7 @@ class OnGpu(Paths):
             self.assert_same_error(kind, text, lambda: tegula.matmul(*arguments))
 
     class Temporary(CudaDlpack):
-        """As an array of JAX: nothing but the capsule keeps the memory."""
+        """An array as of JAX: only the DLPack capsule keeps its memory."""
 
         def __dlpack__(self, stream=None):
             memory = self.host.copy()
@@ -380,7 +380,7 @@ class StandInForTorch(Paths):
     def test_results(self):
         x, y = Tensor(self.a), Tensor(self.b)
         self.assert_same(lambda: tegula.matmul(x, y))
-        self.assertEqual(x.reads, 4 if _calls.calls is not None else 0)  # by learn() and the three calls
+        self.assertEqual(x.reads, 4 if _calls.calls is not None else 0)  # x is read by learn() and by the three calls
         self.assert_same(lambda: tegula.matmul(Tensor(self.a.T.copy().T), y, Tensor(self.out)))
         self.assert_same(lambda: tegula.matmul(x, self.b))
         integers = Tensor((self.a * 100).astype(np.int8)), Tensor((self.b * 100).astype(np.int8))
@@ -414,7 +414,7 @@ class StandInForTorch(Paths):
                 tegula.matmul(own(self.a), y)  # a subclass can mean anything
 
     def test_parameters(self):
-        """Without gradients they are plain tensors."""
+        """Where gradients are off, parameters are treated as plain tensors."""
         self.replace(fake_torch(0, has_gradients=False))
         x, y = Parameter(self.a, requires_grad=True), Tensor(self.b)
         self.assert_product(self.assert_same(lambda: tegula.matmul(x, y)).host, self.a, self.b)

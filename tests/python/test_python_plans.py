@@ -185,7 +185,7 @@ class Devices(unittest.TestCase):
 class Concurrency(Comparison, unittest.TestCase):
     def test_threads(self):
         """Threads share plans and open devices at the same time."""
-        # k is within a block for any cache: sums of few rows have the bits of those of many.
+        # For any cache, k is in one block, so that products with few and many rows have the same bits.
         a, b = random_array((150, 120)), random_array((120, 130), seed=1)
         expected = tegula.matmul(a, b)
         plan = tegula.plan(a, b)
@@ -199,7 +199,7 @@ class Concurrency(Comparison, unittest.TestCase):
             self.assertTrue(all(pool.map(work, range(32))))
 
     def test_gil(self):
-        """Other threads of Python run during a product: none waits for its end."""
+        """Other threads of Python run during a product, and do not wait for its end."""
         a = np.ones((1500, 1500))
         plan = tegula.plan(a, a, device=tegula.device("cpu", threads=1))
         started, done, times = threading.Event(), threading.Event(), []

@@ -53,7 +53,7 @@ class Simulator(Prepares, unittest.TestCase):
         self.assert_same(self.a, self.b)
         self.assert_same(self.a.T.copy().T, self.b.T.copy().T)
         self.assert_same(np.stack([self.a, -self.a]), self.b)
-        self.assert_same(self.a[:, ::-1], np.repeat(self.b, 2, 1)[:, ::2])  # copies
+        self.assert_same(self.a[:, ::-1], np.repeat(self.b, 2, 1)[:, ::2])  # operands that are copied
 
     def test_other_products(self):
         """One prepared operand in products of other sizes, results and epilogues."""
@@ -66,7 +66,7 @@ class Simulator(Prepares, unittest.TestCase):
             self.assert_product(planned(self.a, right, c=self.c, bias=bias), self.a, self.b, 1.0, 1.0,
                                 self.c, bias, lambda x: np.maximum(x, 0))
             self.assertIn("m=66 n=60 k=257", tegula.explain(self.a, right, chip="h200"))
-            # Results and c that are stored by columns.
+            # out and c are stored by columns.
             out, c = (np.asfortranarray(x) for x in (np.zeros_like(self.c), self.c))
             self.assertIs(tegula.matmul(self.a, right, out, c=c), out)
             self.assert_product(out, self.a, self.b, 1.0, 1.0, self.c)
@@ -111,7 +111,7 @@ class Simulator(Prepares, unittest.TestCase):
                 call()
 
     def test_memory(self):
-        """It keeps the matrix, and is destroyed once."""
+        """A prepared operand keeps its matrix, and is destroyed once."""
         b = self.b.copy()
         references = sys.getrefcount(b)
         with mock.patch.object(_prepared.lib, "tgl_prepared_destroy",
@@ -207,7 +207,7 @@ class Cuda(Prepares, unittest.TestCase):
         self.assertEqual(self.driver.fake_cuda_misuses(), 0)
 
     def blocks(self, back):
-        """Blocks of the latest launch, or of one of the three before it."""
+        """The number of blocks of the latest launch (0), or of one of the three before it."""
         return self.driver.fake_cuda_launched(back).grid[0]
 
     def test_products(self):
@@ -251,7 +251,7 @@ class Cuda(Prepares, unittest.TestCase):
         return stream.value
 
     def test_streams(self):
-        """It is prepared in the stream of its array, and used in the streams of the others."""
+        """An operand is prepared in the stream of its array, and used in the streams of the other arrays."""
         a, b, out = CudaArray(self.a), CudaArray(self.b), CudaArray(np.zeros_like(self.c))
         b.stream, first = self.new_stream(), self.new_stream()
         a.stream = out.stream = first
@@ -273,7 +273,7 @@ class Cuda(Prepares, unittest.TestCase):
         self.assert_product(out.host, self.a, self.b)
 
     def test_captured_streams(self):
-        """Nothing is captured. Preparations in other streams leave the capture alone."""
+        """A preparation in a captured stream is refused. Those in other streams do not disturb the capture."""
         b, other = CudaArray(self.b), CudaArray(self.b)
         b.stream, other.stream = self.new_stream(), self.new_stream()
         stream, context, graph = ctypes.c_void_p(b.stream), ctypes.c_void_p(), ctypes.c_void_p()

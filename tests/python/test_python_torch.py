@@ -36,7 +36,7 @@ class Torch(unittest.TestCase):
                 torch.testing.assert_close(x, y)
 
     def test_factors_of_blocks(self):
-        """In the order of memory of torch._scaled_mm, where it says how to find each factor."""
+        """Factors with the strides that torch._scaled_mm asks for."""
         m, n, k = 24, 200, 300
         for device in DEVICES:
             a = torch.randn(m, k, device=device).to(torch.float8_e4m3fn)

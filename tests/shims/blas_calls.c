@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The prototypes of BLAS and CBLAS are types here. The functions are looked up by their names, as
- * the loader does for a program with LD_PRELOAD.
+ * Calls functions of BLAS and CBLAS. Their prototypes are types in this file, and the functions are
+ * looked up by their names, as the loader does for a program with LD_PRELOAD.
  */
 #include "blas_calls.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
 
-/* The columns are: is_cblas, is_64, is_double. */
+/* Columns: name, is_cblas, is_64, is_double. */
 #define NAMES_OF(routine)                                                                          \
     {"s" routine "_", 0, 0, 0}, {"d" routine "_", 0, 0, 1}, {"scipy_s" routine "_", 0, 0, 0},      \
         {"scipy_d" routine "_", 0, 0, 1}, {"s" routine "_64_", 0, 1, 0},                           \
@@ -40,13 +40,13 @@ static void *address_of(const blas_name *f)
     return address;
 }
 
-/* The letter of a legal value; an illegal one stays illegal. */
+/* The letter for a transpose; for an illegal value, an illegal letter. */
 static char letter_of(int trans)
 {
     return trans == NO_TRANS ? 'N' : trans == TRANS ? 't' : trans == CONJ_TRANS ? 'C' : 'x';
 }
 
-/* Defines the calls of one element type T and integer type I. */
+/* Defines functions that call the routines with element type T and integer type I. */
 #define CALLS_OF(suffix, T, I)                                                                     \
     static void fortran_gemm_##suffix(void *address, const blas_call *c)                           \
     {                                                                                              \
@@ -115,7 +115,7 @@ CALLS_OF(d32, double, int32_t)
 CALLS_OF(s64, float, int64_t)
 CALLS_OF(d64, double, int64_t)
 
-/* Index: is_double + 2*is_64. */
+/* The index of the tables is is_double + 2*is_64. */
 typedef void call_fn(void *address, const blas_call *c);
 static call_fn *const fortran_gemm[] = {fortran_gemm_s32, fortran_gemm_d32, fortran_gemm_s64,
                                         fortran_gemm_d64};
@@ -213,7 +213,7 @@ bool multiplies_square(int n, float beta)
                          .ldb = n,
                          .ldc = n};
     call_gemm(&sgemm, &c);
-    /* Every column of A is 0 1 2 0 1 2 ...: each sum is n/3 * (0 + 1 + 4). */
+    /* Every column of A is 0 1 2 0 1 2 ..., so each sum is n/3 * (0 + 1 + 4). */
     const int sum = n / 3 * 5;
     bool is_right = true;
     for (int i = 0; i < n * n; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Calls every exported name of libtegula_blas.so with one set of arguments: floats or doubles,
- * Fortran or CBLAS, 32-bit or 64-bit integers.
+ * Calls the exported functions of libtegula_blas.so, which exist for floats and doubles, Fortran
+ * and CBLAS, 32-bit and 64-bit integers, all with the same struct of arguments.
  */
 #ifndef TGL_BLAS_CALLS_H
 #define TGL_BLAS_CALLS_H
@@ -27,8 +27,8 @@ typedef struct blas_name {
 
 extern const blas_name gemm_names[18], gemv_names[18], batch_names[10], strided_names[10];
 
-/* The arguments of all routines. GEMV: trans_a, m, n, A, lda, x is B, incx is ldb, y is C, incy is
- * ldc. Fortran takes the column-major layout. */
+/* The arguments of all routines. For GEMV, B and ldb are x and incx, and C and ldc are y and incy.
+ * Fortran functions take only the column-major layout. */
 typedef struct blas_call {
     int layout, trans_a, trans_b;
     int64_t m, n, k;
@@ -36,10 +36,11 @@ typedef struct blas_call {
     const void *A, *B;
     void *C;
     int64_t lda, ldb, ldc;
-    int64_t stride_a, stride_b, stride_c, batch; /* strided batches */
+    int64_t stride_a, stride_b, stride_c, batch; /* only for strided batches */
 } blas_call;
 
-/* The arguments of a batch of groups. The arrays of matrices have an element for each product. */
+/* The arguments of a batch that consists of groups. The arrays A, B and C have an element for each
+ * product. */
 typedef struct group_call {
     int count;
     int64_t size[4];
@@ -53,19 +54,20 @@ void call_gemv(const blas_name *f, const blas_call *c);
 void call_strided(const blas_name *f, const blas_call *c);
 void call_groups(const blas_name *f, const group_call *c);
 
-/* Uniform in 0 .. 2^32-1, and a whole number in low .. high. */
+/* next_random(): uniform in [0, 2^32 - 1]. random_between(): a whole number in [low, high]. */
 uint32_t next_random(uint64_t *seed);
 int64_t random_between(uint64_t *seed, int64_t low, int64_t high);
 
-/* Elements of float or double. */
+/* Read and write an element of an array of float or double. */
 double get(const void *memory, bool is_double, int64_t index);
 void set(void *memory, bool is_double, int64_t index, double value);
 
 /* A matrix of `count` random elements in -1 .. 1, which the caller frees. */
 void *random_elements(uint64_t *seed, bool is_double, int64_t count);
 
-/* C := A*B + beta*C of n x n small whole numbers, by sgemm_(); n is a multiple of 3. Returns
- * whether C is right, and makes no assertion: it is called in threads and children. */
+/* Computes C := A*B + beta*C of n x n small whole numbers by sgemm_(). n must be a multiple of 3.
+ * Returns whether C is right. Makes no assertion, because it is called in threads and child
+ * processes. */
 bool multiplies_square(int n, float beta);
 
 #endif

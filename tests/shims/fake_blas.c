@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A BLAS that a program may have behind libtegula_blas.so. It has two of the names only, one with
- * 32-bit and one with 64-bit integers. Instead of a product it writes the arguments to C.
+ * A BLAS that the tests load after libtegula_blas.so, as a program may. It has only two functions,
+ * one with 32-bit and one with 64-bit integers. They compute no product but write their arguments
+ * to C.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -16,7 +17,7 @@ void dgemm_64_(const char *trans_a, const char *trans_b, const int64_t *m, const
                const double *B, const int64_t *ldb, const double *beta, double *C,
                const int64_t *ldc, size_t length_a, size_t length_b);
 
-/* memcpy: C may be misaligned. T: the element type. */
+/* Writes the arguments to C by memcpy(), because C may be misaligned. T: the element type. */
 #define WRITE_ARGUMENTS(T)                                                                         \
     const T values[] = {*trans_a,                                                                  \
                         *trans_b,                                                                  \
@@ -49,7 +50,8 @@ void dgemm_64_(const char *trans_a, const char *trans_b, const int64_t *m, const
     WRITE_ARGUMENTS(double);
 }
 
-/* What the program has set for an OpenBLAS behind the library. */
+/* The number of threads that was set, if libtegula_blas.so passes this call on to an OpenBLAS after
+ * it. */
 int fake_threads;
 void openblas_set_num_threads(int threads);
 void openblas_set_num_threads(int threads)

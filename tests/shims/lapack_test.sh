@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# lapack_test.sh LIBRARY FOLDER BLAS: LAPACK's complex testers (Debian's package liblapack-test) in FOLDER,
-# with LIBRARY preloaded in front of the reference BLAS in the folder BLAS. They report the failures that
-# they report without LIBRARY, which are none of the reference, and Tegula has served products. Exits with
-# 77 if there are no testers.
+# lapack_test.sh LIBRARY FOLDER BLAS: runs LAPACK's complex testers (Debian's package liblapack-test) in
+# FOLDER, with LIBRARY preloaded before the reference BLAS in the folder BLAS. Fails if they report other
+# failures than without LIBRARY, or if Tegula has not computed products. Exits with 77 if there are no
+# testers.
 set -eu
 library=$1 folder=$2 blas=$3
 if [ ! -x "$folder/xlintstc" ] || [ ! -e "$folder/liblapack.so.3" ] || [ ! -e "$blas/libblas.so.3" ]; then
@@ -16,12 +16,13 @@ trap 'rm -rf "$work"' EXIT
 cd "$work"
 export LD_LIBRARY_PATH="$folder:$blas"
 
-# summary REPORT: what the tester says of each group of tests, without the greatest errors.
+# summary REPORT: prints the tester's results of each group of tests, without the greatest errors.
 summary() {
   grep -E 'passed|fail|\*\*\*' "$1" || true
 }
 
-# tester PROGRAM ROUTINE CALLS: reads the file `input`; Tegula serves at least CALLS calls of ROUTINE.
+# tester PROGRAM ROUTINE CALLS: runs a tester with the file `input`. Tegula must serve at least CALLS calls of
+# ROUTINE.
 tester() {
   LD_PRELOAD=$library TEGULA_BLAS_TRACE=1 "$folder/$1" <input >report 2>trace || echo "status $?" >>report
   served=$(grep -c "^tegula_blas: $2 .*: tegula\$" trace || true)
@@ -40,7 +41,7 @@ tester() {
 
 for type in c z; do
   path=$(echo $type | tr cz CZ)
-  # The package's own inputs with two sizes, and two block sizes and some kinds of matrices.
+  # The inputs of the package, reduced to two sizes, two block sizes and some kinds of matrices.
   awk -v kinds="^$path(GE|PO|HE|TR|QR|LS) " 'NR == 2 || NR == 4 || NR == 8 { print 2; next }
     NR == 3 || NR == 5 { print "10 30"; next } NR == 9 { print "3 20"; next } NR == 10 { print "1 9"; next }
     NR < 17 || $0 ~ kinds' "$folder/${type}test.in" >input

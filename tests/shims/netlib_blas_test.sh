@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# netlib_blas_test.sh LIBRARY [FOLDER...]: the testers of the reference BLAS (Debian's package
-# libblas-test) with LIBRARY preloaded in front of the reference BLAS. Each FOLDER may have them;
-# TEGULA_BLAS_TESTERS names another one. Exits with 77 if there are none.
+# netlib_blas_test.sh LIBRARY [FOLDER...]: runs the testers of the reference BLAS (Debian's package
+# libblas-test) with LIBRARY preloaded before the reference BLAS. They are searched in TEGULA_BLAS_TESTERS
+# and in each FOLDER. Exits with 77 if there are none.
 set -eu
 library=$1
 shift
@@ -23,8 +23,8 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
 
-# tester PROGRAM INPUT ROUTINE LINES: ROUTINE passes in LINES lines of the report, nothing fails, and
-# Tegula has served calls.
+# tester PROGRAM INPUT ROUTINE LINES: runs a tester. In its report ROUTINE must pass in LINES lines and nothing
+# may fail, and Tegula must have served calls.
 tester() {
   cp "$folder/$2" input
   rm -f ./*.out ./*.SUMM
@@ -43,7 +43,8 @@ tester() {
   fi
 }
 
-# Reports: error exits, and computations in one layout (Fortran) or two (CBLAS).
+# A report has a line for the error exits, and one for the computations in each layout: one (Fortran) or two
+# (CBLAS).
 for type in s d c z; do
   upper=$(echo $type | tr sdcz SDCZ)
   tester "xblat2$type" "${type}blat2.in" "${upper}GEMV" 2

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A ScaLAPACK for tests, with BLACS: a grid of all processes in one column, and a product that only
- * counts calls.
+ * A ScaLAPACK with BLACS for tests. The grid is one column of all processes, and the product only
+ * counts its calls.
  */
 #ifndef NEXT_SCALAPACK_H
 #define NEXT_SCALAPACK_H

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NumPy with LD_PRELOAD=libtegula_blas.so: the results, and that Tegula has computed them.
+"""Tests NumPy with LD_PRELOAD=libtegula_blas.so: the results are right, and Tegula has computed them.
 
 Debian's NumPy calls cblas_sgemm() of libblas.so.3; the wheel calls scipy_cblas_sgemm64_().
 Each test runs in a process of its own with TEGULA_BLAS_TRACE=1.
@@ -31,7 +31,7 @@ def check(found, A, B):
 
 
 def traced_lines(code):
-    """The lines of libtegula_blas.so about this code."""
+    """Runs the code, and returns the lines that libtegula_blas.so prints."""
     environment = dict(os.environ, LD_PRELOAD=os.environ["TEGULA_BLAS"], TEGULA_BLAS_TRACE="1")
     done = subprocess.run([sys.executable, "-c", BEGIN + code], env=environment, text=True,
                           stderr=subprocess.PIPE, check=False)
@@ -100,7 +100,8 @@ check(np.asfortranarray(A) @ x[:180:2], A, x[:180:2])
 """, "cblas_zgemv", 4)
 
     def test_complex_functions(self):
-        """What NumPy computes by products: tensordot, einsum, powers, and chains; batches are products of their matrices."""
+        """Functions that NumPy computes by products: tensordot, einsum, powers, and chains. A batch is a product for
+        each of its matrices."""
         self.check_served("""
 A, B = random((3, 30, 40), "complex64"), random((40, 20), "complex64")
 check(np.matmul(A, B)[1], A[1], B)
@@ -111,7 +112,7 @@ check(np.linalg.matrix_power(A[0, :, :30], 2), A[0, :, :30], A[0, :, :30])
 """, "cblas_cgemm", 7)
 
     def test_complex_values_that_are_not_finite(self):
-        """An infinity gives what the four products of parts give, as with the reference BLAS."""
+        """An element with Inf or NaN gives the result of the four products of its parts, as with the reference BLAS."""
         self.check_served("""
 A, B = random((20, 30), "complex64"), random((30, 10), "complex64")
 A[3, 4], A[5, 6], B[7, 2] = complex(np.inf, 1), complex(1, np.nan), complex(0, -np.inf)
@@ -125,7 +126,7 @@ assert np.isfinite(found).sum() == 18 * 9
 """, "cblas_cgemm", 1)
 
     def test_quantum_circuit(self):
-        """The example's products are Tegula's, and the state keeps its norm."""
+        """Tegula computes the products of the example, and the norm of the state does not change."""
         lines = traced_lines(f"""
 import runpy, sys
 sys.argv = ["quantum_circuit.py", "--qubits", "10", "--rounds", "2"]

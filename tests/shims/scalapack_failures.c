@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * scalapack_failures: after which failures libtegula_scalapack calls the next ScaLAPACK, and after
- * which it ends the program. This program's functions of libtegula_dist and MPI come before those
- * of the libraries.
+ * scalapack_failures: tests after which failures libtegula_scalapack calls the next ScaLAPACK, and
+ * after which it ends the program. The loader finds the functions of libtegula_dist and MPI in this
+ * program before those of the libraries.
  */
 #include "next_scalapack.h"
 
@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static tgl_status fails_creation, fails_run; /* TGL_OK: does not fail */
+static tgl_status fails_creation, fails_run; /* TGL_OK: the call does not fail */
 static double timeout_s;
 static bool aborted, fails_open;
 static jmp_buf after_abort;
@@ -98,7 +98,8 @@ static bool run(const struct expected *e)
     return false;
 }
 
-/* With two processes, of which one cannot open a communicator: both call the next ScaLAPACK. */
+/* Tests two processes, of which one cannot open a communicator. Both must call the next ScaLAPACK.
+ */
 static int run_two(int rank)
 {
     const int one = 1, two = 2, desc[] = {1, 0, 2, 2, 1, 1, 0, 0, 1};

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# scalapack_test.sh LIBRARY MPIEXEC FOLDER: ScaLAPACK's testers of PBLAS level 3 (Debian's package
-# scalapack-mpi-test) in FOLDER, with LIBRARY preloaded. Everything passes, and Tegula has served products.
+# scalapack_test.sh LIBRARY MPIEXEC FOLDER: runs ScaLAPACK's testers of PBLAS level 3 (Debian's package
+# scalapack-mpi-test) in FOLDER, with LIBRARY preloaded. All must pass, and Tegula must have served products.
 # Exits with 77 if there are no testers.
 set -eu
 library=$1 mpiexec=$2 folder=$3
@@ -15,7 +15,7 @@ trap 'rm -rf "$work"' EXIT
 cd "$work"
 export TEGULA_SCALAPACK_TRACE=1 OMP_NUM_THREADS=1
 
-# tester PROGRAM INPUT ROUTINE
+# tester PROGRAM INPUT ROUTINE: runs a tester, and counts the calls of ROUTINE that Tegula has served.
 tester() {
   cp "$folder/$2" .
   "$mpiexec" -n 4 env LD_PRELOAD="$library" "$folder/$1" >report 2>trace || true

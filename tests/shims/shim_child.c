@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests in child processes.
+ * Runs functions of tests in child processes (shim_child.h).
  */
 #include "shim_child.h"
 
@@ -19,7 +19,7 @@
 
 enum { MAX_SECONDS = 60, MAX_THREADS = 16 };
 
-/* gcc and clang say differently that a sanitizer is on. */
+/* gcc and clang have different macros for sanitizers. */
 #ifdef __has_feature
 #define HAS_FEATURE(x) __has_feature(x)
 #else
@@ -27,8 +27,8 @@ enum { MAX_SECONDS = 60, MAX_THREADS = 16 };
 #endif
 #if defined(__SANITIZE_THREAD__) || HAS_FEATURE(thread_sanitizer) ||                               \
     defined(__SANITIZE_ADDRESS__) || HAS_FEATURE(address_sanitizer)
-/* The address sanitizer's malloc() hangs in a child if a thread of the parent held its lock. The
- * thread sanitizer does not follow a child with threads. */
+/* The address sanitizer's malloc() hangs in a child if a thread of the parent held the lock of
+ * malloc(). The thread sanitizer does not support threads in a child. */
 enum { CAN_FORK_THREADS = false };
 #else
 enum { CAN_FORK_THREADS = true };
@@ -39,7 +39,7 @@ bool can_fork_threads(void)
     return CAN_FORK_THREADS;
 }
 
-/* The child's status, as waitpid() gives it. */
+/* Runs fn() in a child process. Returns the child's status, as of waitpid(); -1: failed. */
 static int run_in_child(const char *variable, const char *value, child_fn *fn)
 {
     const pid_t child = fork();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tests in child processes, where a shim has not been used yet. The functions that run there make
- * no assertions.
+ * Runs functions of tests in child processes, in which the shim (the drop-in library for BLAS or
+ * cuBLAS) has not been used yet. These functions must make no assertions.
  */
 #ifndef TGL_SHIM_CHILD_H
 #define TGL_SHIM_CHILD_H
@@ -10,24 +10,25 @@
 
 typedef bool child_fn(void);
 
-/* False: a sanitizer does not allow a process with threads to fork. */
+/* Whether a process with threads can fork. False with sanitizers that do not support it. */
 bool can_fork_threads(void);
 
-/* Whether a child with this environment variable (NULL: none), in which fn() returned true, ended
- * with 0. */
+/* Runs fn() in a child process with this environment variable (NULL: none). Returns whether fn()
+ * returned true and the child ended with 0. */
 bool is_right_in_child(const char *variable, const char *value, child_fn *fn);
 
-/* Runs fn() in a child with this environment variable (NULL: none) and returns what it prints on
- * stderr. Valid until the next call. *status: of the child, as waitpid() gives it. */
+/* Runs fn() in a child process with this environment variable (NULL: none), and returns what it
+ * prints on stderr, which is valid until the next call. *status := the child's status, as of
+ * waitpid(). */
 const char *output_of_child(const char *variable, const char *value, child_fn *fn, int *status);
 
-/* The same for a child that must end with 0. */
+/* Like output_of_child(), but the child must end with 0. */
 const char *output_of(const char *variable, const char *value, child_fn *fn);
 
-/* Whether work(), in this many threads at once, returned NULL in each. */
+/* Calls work() in `count` threads at the same time. Returns whether all calls returned NULL. */
 bool is_right_in_threads(int count, void *(*work)(void *unused));
 
-/* What call(data) prints on stderr. Valid until the next call. */
+/* Calls call(data), and returns what it prints on stderr, which is valid until the next call. */
 const char *stderr_of(void (*call)(void *data), void *data);
 
 #endif

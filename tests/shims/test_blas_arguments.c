@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The latest report. */
+/* What the handlers were last told. */
 static char reported[200];
 
 /* The handlers, which libtegula_blas.so looks up. */
@@ -42,7 +42,7 @@ void xerbla_64_(const char *routine, const int64_t *info, size_t length)
     snprintf(reported, sizeof reported, "%.*s %lld 64", (int)length, routine, (long long)*info);
 }
 
-/* What cblas_xerbla.c of the reference does. It knows no batches. */
+/* The number that cblas_xerbla.c of the reference makes of `info`. It knows no batches. */
 static long long translated(long long info, const char *routine)
 {
     if (!RowMajorStrg || strstr(routine, "batch") != NULL) return info;
@@ -96,7 +96,8 @@ static void check_report(const blas_name *f, call_fn *call, blas_call c, const c
     assert_memory_equal(C, untouched, sizeof C);
 }
 
-/* The same of a CBLAS routine without its prefix and letter, such as "gemm", and a number. */
+/* check_report() for a CBLAS routine (its name without prefix and letter, such as "gemm") and the
+ * number of an argument. */
 static void check_number(const blas_name *f, call_fn *call, const char *routine, blas_call c,
                          int number)
 {
@@ -105,7 +106,7 @@ static void check_number(const blas_name *f, call_fn *call, const char *routine,
     check_report(f, call, c, expected);
 }
 
-/* The same with the text about a layout or a transpose. */
+/* check_number() with the reference's text about a wrong layout or transpose. */
 static void check_setting(const blas_name *f, call_fn *call, const char *routine, blas_call c,
                           int number, const char *setting, int value)
 {
@@ -162,7 +163,7 @@ static void test_fortran_gemm(void **state)
         {WITH(legal, c.ldc = 1), 13},
         {WITH(legal, c.m = 0; c.lda = 0), 8}, /* at least 1 */
         {WITH(legal, c.m = 0; c.ldc = 0), 13},
-        /* Several: the first in the order of the arguments counts. */
+        /* Of several wrong arguments the first one is reported. */
         {WITH(legal, c.trans_a = 0; c.trans_b = 0; c.m = -1), 1},
         {WITH(legal, c.m = -1; c.n = -1; c.k = -1; c.lda = 0), 3},
         {WITH(legal, c.k = -1; c.lda = 0; c.ldc = 0), 5},
@@ -283,7 +284,7 @@ static void test_strided(void **state)
     }
 }
 
-/* A batch of a legal group and this one, as a call_fn. */
+/* A call_fn: calls a batch of a legal group and this one. */
 static void call_second_group(const blas_name *f, const blas_call *c)
 {
     const void *A[] = {c->A, c->A}, *B[] = {c->B, c->B};

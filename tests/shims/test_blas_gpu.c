@@ -27,8 +27,8 @@ static bool adds(void)
     return multiplies_square(N, 2);
 }
 
-/* C := A*B + 2*C of m x n x k ones, by sgemm_(); C begins `offset` bytes behind an aligned address.
- */
+/* Computes C := A*B + 2*C of m x n x k ones by sgemm_(). C begins `offset` bytes behind an aligned
+ * address. Returns whether it is right. */
 static bool multiplies_ones(int m, int n, int k, int offset)
 {
     const size_t size_c = (size_t)m * (size_t)n * sizeof(float);
@@ -186,7 +186,7 @@ static bool multiplies_and_adds(void)
     return multiplies() && adds();
 }
 
-/* One message, and the CPU computes. */
+/* If no GPU opens, there is one message, and the CPU computes. */
 static void test_no_gpu(void **state)
 {
     (void)state;
@@ -202,7 +202,7 @@ static void test_no_gpu(void **state)
     assert_int_equal(status, 0);
 }
 
-/* C is unchanged then, and the CPU computes the product, without a message. */
+/* If the GPU has no memory, the CPU computes the product without a message. */
 static void test_no_memory(void **state)
 {
     (void)state;
@@ -241,8 +241,8 @@ static void test_misaligned(void **state)
     assert_int_equal(status, 0);
 }
 
-/* C has four tiles. If the copy of the second tile fails, no tile has been stored yet: one is
- * stored after the next one has been enqueued. If that of the third fails, one has been stored. */
+/* C has four tiles. A tile is stored after the next one has been enqueued. If the copy of the
+ * second tile fails, no tile has been stored; if that of the third fails, one has. */
 static const char fails_before_tiles[] = "cuMemcpyDtoHAsync_v2=1:1";
 static const char fails_between_tiles[] = "cuMemcpyDtoHAsync_v2=1:2";
 
@@ -251,7 +251,7 @@ static bool multiplies_tiles(void)
     return multiplies_ones(1100, 1100, 4, 0);
 }
 
-/* The CPU computes the rest of C, without a message. */
+/* If the GPU fails after tiles of C were stored, the CPU computes the rest without a message. */
 static void test_late_failure(void **state)
 {
     (void)state;
@@ -267,7 +267,7 @@ static void test_late_failure(void **state)
     assert_int_equal(status, 0);
 }
 
-/* Nor can the CPU compute the rest: the process is aborted. */
+/* If the CPU cannot compute the rest, the process is aborted. */
 static void test_failure_of_both(void **state)
 {
     (void)state;
@@ -353,7 +353,7 @@ static bool multiplies_and_forks(void)
     return multiplies() && is_right_in_child(NULL, NULL, adds);
 }
 
-/* The parent has the GPU, its child computes on the CPU. */
+/* The parent has used the GPU, so its child computes on the CPU. */
 static void test_fork(void **state)
 {
     (void)state;

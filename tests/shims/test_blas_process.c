@@ -129,7 +129,7 @@ static void test_trace(void **state)
     check_output(NULL, NULL, uses_every_routine, "");
 }
 
-/* The GPU is not opened: the product is too small for it. */
+/* A product that is too small for the GPU does not open it. */
 static void test_device_setting(void **state)
 {
     (void)state;
@@ -185,7 +185,7 @@ static void test_no_handler(void **state)
 
 /* ---- The next BLAS (fake_blas.c) ------------------------------------------------------------- */
 
-/* Whether fake_blas.c got the arguments of this call, which has alpha = 3 and beta = 4. */
+/* Makes a call with alpha = 3 and beta = 4. Returns whether fake_blas.c got its arguments. */
 static bool next_gets(const blas_name *f, bool is_misaligned)
 {
     _Alignas(double) char memory[64 * sizeof(double) + 1];

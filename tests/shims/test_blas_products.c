@@ -76,15 +76,14 @@ static int random_trans(uint64_t *seed)
     return NO_TRANS + (int)(next_random(seed) % 3);
 }
 
-/* Rows (column-major) or columns (row-major) of the stored matrix op(X), which is rows x columns,
- * and some padding. */
+/* The leading dimension of a stored matrix X with some padding; op(X) is rows x columns. */
 static int64_t random_ld(uint64_t *seed, int layout, int trans, int64_t rows, int64_t columns)
 {
     const int64_t least = (layout == ROW_MAJOR) == (trans == NO_TRANS) ? columns : rows;
     return (least > 1 ? least : 1) + random_between(seed, 0, 3);
 }
 
-/* Sizes and scalars; the matrices are set later. */
+/* Draws sizes and scalars. The matrices are set later. */
 static blas_call random_call(uint64_t *seed, const blas_name *f, int64_t max)
 {
     blas_call c = {.layout = f->is_cblas && next_random(seed) % 2 ? ROW_MAJOR : COL_MAJOR,
@@ -267,7 +266,7 @@ static int64_t element_of(int64_t i, int64_t length, int64_t increment)
     return increment > 0 ? i * increment : (i - length + 1) * increment;
 }
 
-/* As check_gemm(). The reference BLAS does not even scale y if A is empty. */
+/* Checks c->y as check_gemm() checks C. The reference BLAS does not even scale y if A is empty. */
 static void check_gemv(const blas_name *f, const blas_call *c, const void *before, int64_t size)
 {
     const bool transposed = c->trans_a != NO_TRANS;

@@ -71,7 +71,8 @@ static void calls_of_openblas_are_obeyed(void **state)
     if (processors() > 1) assert_true(openblas_get_num_threads() > 1);
 }
 
-/* As threadpoolctl does: a library whose file name begins with libopenblas, with this function. */
+/* Looks for a library as threadpoolctl does: its file name begins with libopenblas, and it has the
+ * function. */
 static int look(struct dl_phdr_info *info, size_t size, void *data)
 {
     const char *slash = strrchr(info->dlpi_name, '/');

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""threadpoolctl, unchanged, limits the threads of NumPy's products by libtegula_blas.so.
+"""Tests that threadpoolctl limits the threads of NumPy's products by libtegula_blas.so.
 
 TEGULA_BLAS names the library. Skips without NumPy or threadpoolctl."""
 
@@ -12,7 +12,7 @@ SKIP = 77
 
 
 def main() -> int:
-    """In a process with the library preloaded: limits the threads and reads their number."""
+    """Starts itself with the library preloaded. There it limits the threads and reads their number."""
     try:
         import numpy  # pylint: disable=import-outside-toplevel
         import threadpoolctl  # type: ignore[import-not-found]  # pylint: disable=import-outside-toplevel

@@ -62,7 +62,7 @@ CUBLAS_EX_FUNCTIONS(GEMM_EX, GEMM_BATCHED_EX, GEMM_STRIDED_EX)
 #define ROW_BATCHED_EX(function, I) ROW_EX(function, POINTERS, I)
 #define ROW_STRIDED_EX(function, I) ROW_EX(function, STRIDED, I)
 
-/* name, kind of batch, 64-bit sizes, element type, compute type */
+/* Columns: see function_row. */
 const function_row cublas_functions[44] = {
     CUBLAS_TYPED_FUNCTIONS(ROW_ONE, ROW_BATCHED, ROW_STRIDED)
         CUBLAS_EX_FUNCTIONS(ROW_ONE_EX, ROW_BATCHED_EX, ROW_STRIDED_EX)};
@@ -72,7 +72,8 @@ static void add(recorded_call *r, long long word)
     r->words[r->count++] = word;
 }
 
-/* A matrix: its pointer, then its type, leading dimension and stride if the function has them. */
+/* Adds the arguments for a matrix: its pointer, its leading dimension, and its type and stride if
+ * the function has them. */
 static void add_matrix(recorded_call *r, const function_row *f, const void *matrix, int type,
                        int64_t ld, int64_t stride)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The values of shims/cublas/cublas_abi.h, or those of NVIDIA's headers with the same names.
- * Compiled once with each; test_cublas_constants.c compares them.
+ * The values of the constants in shims/cublas/cublas_abi.h or, if compiled with NVIDIA's headers,
+ * of the constants with the same names there. test_cublas_constants.c compares the two.
  */
 #include "cublas_constants.h"
 #include "cublas_names.h"

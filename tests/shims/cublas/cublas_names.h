@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The declarations that a program has: those of shims/cublas/cublas_abi.h, or NVIDIA's own. The
- * tests are compiled with each of them where NVIDIA's headers are installed. They call functions of
- * this library that were compiled with the former.
+ * Includes the declarations of cuBLAS: those of shims/cublas/cublas_abi.h or NVIDIA's own. If
+ * NVIDIA's headers are installed, the tests are compiled twice, once with each. The library itself
+ * is always compiled with cublas_abi.h.
  */
 #ifndef TGL_CUBLAS_NAMES_H
 #define TGL_CUBLAS_NAMES_H

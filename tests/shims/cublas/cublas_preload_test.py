@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""libtegula_cublas.so with LD_PRELOAD, in a Python process that calls cuBLAS by ctypes.
+"""Tests libtegula_cublas.so with LD_PRELOAD, in a Python process that calls cuBLAS by ctypes.
 
-TEGULA_CUBLAS is the library. TEST_LIBRARIES is a folder with the replacements of the CUDA driver, of
-NVRTC and of cuBLAS, which returns 99 instead of computing a product.
+TEGULA_CUBLAS is the path of the library. TEST_LIBRARIES is a folder with replacements of the CUDA driver, NVRTC
+and cuBLAS. The replacement of cuBLAS returns 99 and computes no product.
 """
 import os
 import subprocess
@@ -32,7 +32,7 @@ is_right, is_untouched = np.array_equal(C, B @ A), bool((C == -1).all())
 
 
 def traced_lines(code, **environment):
-    """The lines of the library about this code."""
+    """Runs the code, and returns the lines that the library prints."""
     fakes = Path(os.environ["TEST_LIBRARIES"])
     found = {name: str(next(fakes.rglob(file))) for name, file in (
         ("FAKE_LIBCUDA", "libfake_cuda.so"), ("FAKE_LIBCUBLAS", "librecorder_cublas.so"),
@@ -54,7 +54,7 @@ class Preloaded(unittest.TestCase):
         self.assertRegex(lines[0], "^tegula_cublas: cublasSgemm_v2 NN m=40 n=30 k=20 .*: tegula, ")
 
     def test_without_a_driver(self):
-        """What Tegula cannot compute goes to the cuBLAS of the program."""
+        """Products that Tegula cannot compute are passed to the program's cuBLAS."""
         lines = traced_lines(PRODUCT + "assert status == 99 and is_untouched, (status, C)",
                              TEGULA_LIBCUDA="/none.so")
         self.assertRegex(lines[-1], "^tegula_cublas: cublasSgemm_v2 .*: cuBLAS, ")

@@ -12,7 +12,7 @@ rig_seen rig;
 rig_answers rig_answer = {.device = "cpu"};
 
 static void *cublas, *cublaslt, *driver;
-static pthread_mutex_t rig_lock = PTHREAD_MUTEX_INITIALIZER; /* of what calls add to rig */
+static pthread_mutex_t rig_lock = PTHREAD_MUTEX_INITIALIZER; /* guards rig during calls */
 
 void rig_forget(void)
 {
@@ -22,7 +22,8 @@ void rig_forget(void)
 
 /* ---- Libraries ------------------------------------------------------------------------------- */
 
-/* As Python loads the libraries of a module: they are not in the global scope. */
+/* Loads with RTLD_LOCAL, as Python loads modules, so that the libraries are not in the global
+ * scope. */
 int rig_load(const char *path_of_lt)
 {
     setenv("TEGULA_LIBCUDA", FAKE_LIBCUDA, 1);
@@ -32,7 +33,7 @@ int rig_load(const char *path_of_lt)
     cublas = dlopen(FAKE_LIBCUBLAS, RTLD_NOW | RTLD_LOCAL);
     if (driver == NULL || cublaslt == NULL || cublas == NULL) {
         fprintf(stderr, "%s\n", dlerror());
-        /* Only a library of the machine's may be missing. */
+        /* A real cuBLASLt of this machine may be missing, a library of the tests may not. */
         return path_of_lt != NULL && driver != NULL && cublas != NULL ? 77 : 1;
     }
     rig_use_context(0);
@@ -112,7 +113,7 @@ cublasHandle_t rig_handle(void)
     return handle;
 }
 
-/* ---- Tegula's functions, as the library calls them ------------------------------------------- */
+/* ---- Tegula's functions, which the library calls through these wrappers ---------------------- */
 
 tgl_status __real_tgl_device_open(const char *, const tgl_device_options *, tgl_device **);
 tgl_status __wrap_tgl_device_open(const char *, const tgl_device_options *, tgl_device **);

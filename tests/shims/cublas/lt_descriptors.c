@@ -6,7 +6,7 @@
 cublasLtHandle_t lt_handle;
 bool lt_is_recorded;
 
-/* The function of the library under test with the prototype of NVIDIA's documentation. */
+/* Calls the function of the library under test, with the prototype in NVIDIA's documentation. */
 cublasLtMatmulDesc_t make_desc(int compute, int scale)
 {
     cublasStatus_t (*create)(cublasLtMatmulDesc_t *, int, int) = (cublasStatus_t(*)(

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Descriptors and layouts of cuBLASLt, by its functions with the prototypes of NVIDIA's
- * documentation. A test fails where a call of them does.
+ * Makes descriptors and layouts of cuBLASLt by its functions, with the prototypes in NVIDIA's
+ * documentation. The test fails if one of these calls fails.
  */
 #ifndef TGL_LT_DESCRIPTORS_H
 #define TGL_LT_DESCRIPTORS_H
 
 #include "cublas_matrices.h"
 
-/* No device has it: cuBLASLt returns an error for it. */
+/* A handle without a device, for which a real cuBLASLt returns an error. */
 extern cublasLtHandle_t lt_handle;
 
 /* Whether the fake cuBLASLt is used, which records the calls that reach it. */
@@ -22,11 +22,12 @@ void set_layout(cublasLtMatrixLayout_t layout, int attribute, const void *value,
 void drop_desc(cublasLtMatmulDesc_t desc);
 void drop_layout(cublasLtMatrixLayout_t layout);
 
-/* Turns the trace on and the library's own workspace off, and loads the first argument of main(),
- * or the fake cuBLASLt. Before the first test; returns 77 if a library is not there. */
+/* Turns the trace on and the library's own workspace off, and loads the cuBLASLt that the first
+ * argument of main() names, or the fake one. Must be called before the first test. Returns 0, 77 if
+ * the named library is missing, or 1 if another one is. */
 int lt_load(int argc, char **argv);
 
-/* Makes the handle; for cmocka_run_group_tests_name(). */
+/* Makes the handle. A group setup for cmocka_run_group_tests_name(). */
 int lt_make_handle(void **state);
 
 #endif

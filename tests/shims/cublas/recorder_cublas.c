@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The libcublas.so.13 of recorder.h.
+ * The fake libcublas.so.13 (recorder.h).
  */
 #include "cublas_abi.h"
 #include "recorder.h"
@@ -51,7 +51,8 @@ static cublasStatus_t record(const char *function, int count, const long long *w
 
 /* ---- Products -------------------------------------------------------------------------------- */
 
-/* What cuBLAS may do within a product: call other functions that the loader finds. */
+/* Calls another function of cuBLAS through the loader, as the real cuBLAS may do within a product.
+ */
 static cublasStatus_t reenter(cublasHandle_t handle, int64_t n, const void *scalar, const void *A,
                               void *C)
 {
@@ -147,7 +148,7 @@ GET(cublasGetMathMode, cublasMath_t, mode, math_mode)
 SET(cublasSetSmCountTarget, int, sms, sms)
 GET(cublasGetSmCountTarget, int, sms, sms)
 
-/* As the real one: the alignment is checked. */
+/* Checks the alignment, as the real function does. */
 RECORDER_API cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t handle, void *workspace,
                                                   size_t bytes)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The libcublasLt.so.13 of recorder.h. The descriptors have the attributes, the sizes and the
- * defaults of cuBLASLt 13.1, and getters and setters require these sizes as it does.
+ * The fake libcublasLt.so.13 (recorder.h). The attributes of descriptors, their sizes and their
+ * defaults are those of cuBLASLt 13.1. Getters and setters require these sizes, as in cuBLASLt.
  */
 #include "cublas_abi.h"
 #include "recorder.h"
@@ -12,11 +12,11 @@
 enum { INVALID_VALUE = 7, NUMBERS = 40 };
 
 typedef struct stored_value {
-    size_t size; /* 0: there is none with this number */
+    size_t size; /* 0: there is no attribute with this number */
     long long value;
 } stored_value;
 
-/* Both kinds of descriptors. */
+/* The two kinds of descriptors. */
 struct cublasLtMatmulDesc {
     stored_value attributes[NUMBERS];
 };
@@ -45,7 +45,7 @@ static cublasStatus_t set(stored_value *all, int number, const void *value, size
     return CUBLAS_STATUS_SUCCESS;
 }
 
-/* With a size of 0: the size of the attribute. */
+/* Reads an attribute. If size is 0, only *written is set, to the size of the attribute. */
 static cublasStatus_t get(const stored_value *all, int number, void *value, size_t size,
                           size_t *written)
 {

@@ -17,7 +17,7 @@ static void set_mode(const char *setter, int value)
 
 /* ---- Arguments are passed on unchanged ------------------------------------------------------- */
 
-/* All arguments differ from each other. The operation is not one that is served. */
+/* All arguments differ from each other. The operation is not served. */
 static void test_pass_through(void **state)
 {
     (void)state;
@@ -183,7 +183,7 @@ static void test_arithmetic(void **state)
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         cublas_call c = small_call();
         c.type_a = c.type_b = c.type_c = rows[i].type, c.compute = rows[i].compute;
-        c.m = (int64_t)(i % 8) + 1, c.k = (int64_t)(i / 8) + 1; /* a plan that does not exist yet */
+        c.m = (int64_t)(i % 8) + 1, c.k = (int64_t)(i / 8) + 1; /* sizes that have no plan yet */
         rig_forget();
         set_mode("cublasSetMathMode", rows[i].math);
         assert_served(row_of("cublasGemmEx"), &c);
@@ -194,7 +194,7 @@ static void test_arithmetic(void **state)
     set_mode("cublasSetMathMode", CUBLAS_DEFAULT_MATH);
 }
 
-/* With NVIDIA_TF32_OVERRIDE=0, which is read by the first call of a process. */
+/* With NVIDIA_TF32_OVERRIDE=0, which the first call of a process reads, TF32 is not used. */
 static void test_no_tf32(void **state)
 {
     (void)state;
@@ -236,7 +236,7 @@ static void test_reentry(void **state)
 
 /* ---- Which is faster ------------------------------------------------------------------------- */
 
-/* A product whose run is skipped. */
+/* Checks whether cuBLAS or Tegula computes a product of this size. Its run is skipped. */
 static void check_faster(cudaDataType type, cublasComputeType_t compute, int64_t n, int64_t ld,
                          const void *matrix, bool is_cublas)
 {
@@ -301,8 +301,8 @@ static void test_faster_8_bits(void **state)
     }
 }
 
-/* TEGULA_CUBLAS_SERVE=measured: what cuBLAS is expected to compute faster, unless it was measured.
- */
+/* With TEGULA_CUBLAS_SERVE=measured, products for which the rule prefers cuBLAS are served if they
+ * were measured to be faster. */
 static void test_measured(void **state)
 {
     (void)state;
@@ -353,7 +353,7 @@ static void test_trace(void **state)
                         "tegula_cublas: cublasGemmEx TN m=8 n=6 k=8 lda=8 ldb=8 ldc=8 batch=1 "
                         "type8,bf16,f32 compute=68: cuBLAS, these types\n");
     rig_take();
-    /* What `tegula tune --trace` needs to know of a batch in IEEE arithmetic. */
+    /* The trace has what `tegula tune --trace` needs to know of a batch in IEEE arithmetic. */
     c = small_call();
     c.compute = CUBLAS_COMPUTE_32F_PEDANTIC, c.batch = 2;
     c.stride_a = 70, c.stride_b = 71, c.stride_c = 72;

@@ -41,7 +41,7 @@ typedef struct lt_case {
     cudaDataType a, b, c, d, scale, bias_type;
     int epilogue;
     bool is_in_place, is_device;
-    batch bias; /* a matrix with a column for each product of the batch, or one for all */
+    batch bias; /* one column for each product of the batch, or one column for all */
     int64_t bias_stride;
 } lt_case;
 
@@ -114,7 +114,7 @@ static bool is_double(cudaDataType type)
     return type == CUDA_R_64F || type == CUDA_C_64F;
 }
 
-/* One factor, or one for each of `lines` lines; or in a third of the cases none. */
+/* Draws one factor, or one for each of `lines` rows or columns, or in a third of the cases none. */
 static batch draw_factors(uint64_t *seed, int64_t lines)
 {
     static const double factors[] = {0.5, 1, 2, -1};
@@ -242,7 +242,7 @@ static cublasStatus_t call(const lt_case *p, const void *C)
     return status;
 }
 
-/* Frees the matrices of the case. */
+/* Checks the results of the case, and frees its matrices. */
 static void check(const lt_case *p)
 {
     const batch expected = matrices_copy(&p->D);
@@ -388,7 +388,7 @@ static lt_case plain_case(void)
     return p;
 }
 
-/* The product needs a plan of its own, which its second call finds. */
+/* Fails unless the product gets a new plan, which its second call finds again. */
 static void assert_new_plan(const lt_case *p, const char *what)
 {
     rig_forget();
@@ -400,7 +400,7 @@ static void assert_new_plan(const lt_case *p, const char *what)
 
 static float unused_factors[4];
 
-/* Everything that a plan depends on, changed alone. */
+/* Each property on which a plan depends gives another plan when it changes alone. */
 static void test_plan_keys(void **state)
 {
     (void)state;
@@ -464,8 +464,8 @@ static double tanh_gelu(double x)
     return 0.5 * x * (1 + tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)));
 }
 
-/* One column of alpha*A + bias, with and without the bias. On sim, which compiles the expression.
- */
+/* GELU of a column alpha*A, with and without bias, on the device sim, which compiles the
+ * expression. */
 static void test_gelu(void **state)
 {
     (void)state;

@@ -52,7 +52,8 @@ static void drop_call(const plain_call *p)
     drop_layout(p->a), drop_layout(p->b), drop_layout(p->c);
 }
 
-/* The call reaches cuBLASLt with its arguments, and the trace gives the reason. Drops *p. */
+/* Fails unless the call reaches cuBLASLt with its arguments, and the trace gives the reason. Frees
+ * what *p has. */
 static void assert_passed(plain_call *p, const char *reason)
 {
     char end[200];
@@ -81,7 +82,7 @@ static void assert_passed(plain_call *p, const char *reason)
     drop_call(p);
 }
 
-/* Attributes by their numbers in cuBLASLt 13.1; none of them is understood. */
+/* Attributes that the library does not serve, by their numbers in cuBLASLt 13.1. */
 static void test_desc_attributes(void **state)
 {
     (void)state;
@@ -136,7 +137,7 @@ static void test_desc_values(void **state)
     assert_passed(&p, "a bias of type 28");
 }
 
-/* What products of FP8 have that is not served. */
+/* Attributes of products of FP8 that are not served. */
 static void test_f8_attributes(void **state)
 {
     (void)state;
@@ -187,8 +188,7 @@ static plain_call make_scaled_call(int mode_a, int mode_b, const void *factors)
     return p;
 }
 
-/* Modes of scales that are not served together, or not with a batch, and their names in the trace.
- */
+/* Modes of scales that are not served together or with a batch, and their names in the trace. */
 static void test_scale_modes(void **state)
 {
     (void)state;

@@ -25,7 +25,8 @@ static void test_stream(void **state)
     assert_null(rig.stream);
 }
 
-/* The workspace of a run: the plan's limit, and what the run gets. The library may take none. */
+/* Checks the limit of the plan and the workspace that a run gets. The library itself may take none.
+ */
 static void assert_workspace(cublasHandle_t of, int64_t m, int64_t limit, const void *memory,
                              size_t bytes)
 {
@@ -58,7 +59,7 @@ static void test_workspace(void **state)
     /* a setter that fails changes nothing */
     assert_int_not_equal(cublasSetWorkspace_v2(second, workspace + 1, 99), CUBLAS_STATUS_SUCCESS);
     assert_workspace(second, 6, 512, workspace + 2048, 512);
-    /* the stream ends it */
+    /* cublasSetStream() returns to the device's own workspace */
     assert_int_equal(cublasSetStream_v2(second, NULL), CUBLAS_STATUS_SUCCESS);
     assert_workspace(second, 6, 0, NULL, 0);
     assert_int_equal(cublasSetWorkspace_v2(second, workspace, 768), CUBLAS_STATUS_SUCCESS);
@@ -103,7 +104,7 @@ static void test_plans(void **state)
     assert_served(gemm, &c);
     assert_int_equal(rig.created, 1);
     assert_int_equal(rig.ran, 3);
-    assert_int_equal(rig.opened, 0); /* by an earlier test */
+    assert_int_equal(rig.opened, 0); /* an earlier test has opened it */
     rig_use_context(1);
     assert_served(gemm, &c);
     assert_int_equal(rig.opened, 1);
@@ -125,7 +126,7 @@ static void test_failures(void **state)
     rig_forget();
     rig_answer.create = TGL_NO_MEMORY;
     assert_passed(gemm, &c, "no memory for a plan");
-    rig_answer.create = TGL_UNSUPPORTED; /* not asked for again */
+    rig_answer.create = TGL_UNSUPPORTED; /* the plan is not asked for again */
     traced_call t = {.f = gemm, .c = &c};
     assert_non_null(strstr(stderr_of(run_traced, &t), ": cuBLAS, "));
     assert_int_equal(t.status, RECORDED);
@@ -144,7 +145,7 @@ static void test_failures(void **state)
     assert_served(gemm, &c);
 }
 
-/* Ever new sizes: all are served, and the oldest plans are destroyed. */
+/* Calls with ever new sizes are all served, and the oldest plans are destroyed. */
 static void run_many(void *data)
 {
     enum { KINDS = 20000, PLANS = 8192 };
@@ -188,7 +189,7 @@ static void call_in_stream(const cublas_call *c, cudaStream_t stream)
     assert_int_equal(cublasSetStream_v2(handle, NULL), CUBLAS_STATUS_SUCCESS);
 }
 
-/* A kind of product that begins in a capture may be measured later; its graphs share a plan. */
+/* A kind of product whose first call is captured may be measured later. Its graphs share a plan. */
 static void test_captured_plans(void **state)
 {
     (void)state;

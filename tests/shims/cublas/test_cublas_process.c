@@ -67,7 +67,7 @@ static int number_of(const char *function)
     return ((int (*)(void))function_of(driver, function))();
 }
 
-/* A handle whose products are computed with IEEE arithmetic, which the fake kernels can. */
+/* Makes a handle whose products are computed in IEEE arithmetic, which the fake kernels support. */
 static cublasHandle_t make_handle(void)
 {
     int (*create)(cublasHandle_t *) =
@@ -98,7 +98,7 @@ static void fill(matrices *x)
         }
 }
 
-/* C is A*B with k = N. */
+/* Whether C is A*B with k = N. */
 static bool is_product(const matrices *x)
 {
     for (int j = 0; j < N; j++)
@@ -180,7 +180,7 @@ static void test_product(void **state)
     assert_string_equal(clean_output_of("TEGULA_CUBLAS_TRACE", "0", computes), "");
 }
 
-/* RTLD_NEXT: cuBLAS under another SONAME, in the global scope. */
+/* The library finds cuBLAS by RTLD_NEXT: it has another SONAME and is in the global scope. */
 static bool computes_with_next(void)
 {
     load(FAKE_LIBCUBLAS_NEXT, RTLD_GLOBAL);
@@ -234,7 +234,7 @@ static void test_environment(void **state)
     assert_string_equal(clean_output_of("TEGULA_CUBLAS_SERV", "all", computes),
                         "tegula_cublas: there is no setting TEGULA_CUBLAS_SERV. It is ignored.\n");
     const char *text = clean_output_of("TEGULA_NVRTC", "/nonexistent/libnvrtc.so", leaves_all);
-    const char *end = ". cuBLAS computes all products.\n"; /* once */
+    const char *end = ". cuBLAS computes all products.\n"; /* a message that is printed once */
     assert_true(strncmp(text, "tegula_cublas: ", strlen("tegula_cublas: ")) == 0);
     assert_string_equal(text + strcspn(text, "\n") + 1 - strlen(end), end);
 }
@@ -312,7 +312,7 @@ static bool computes_deep(cublasHandle_t handle, cudaStream_t stream)
     return is_right;
 }
 
-/* A workspace of the caller. */
+/* Gives the handle a workspace of the caller. */
 static bool sets_workspace(cublasHandle_t handle, size_t bytes)
 {
     int (*allocate)(void **, size_t) =
@@ -335,7 +335,7 @@ static bool uses_workspace(void)
     return computes_deep(handle, stream);
 }
 
-/* With a workspace of the caller that is too small for split-K. */
+/* The caller's workspace is too small for split-K. */
 static bool has_small_workspace(void)
 {
     load_all();
@@ -353,7 +353,7 @@ static size_t free_memory(void)
     return ask(&free_bytes, &total) == 0 ? free_bytes : 0;
 }
 
-/* A product with split-K leaves workspace, which goes with the handle. */
+/* A product with split-K leaves an arena, which is freed with the handle. */
 static bool gives_memory_back(void)
 {
     enum { M = 32, K = 8192 };
@@ -384,8 +384,8 @@ static long resident_kib(void)
 }
 
 typedef struct visit {
-    bool has_stream; /* in: it makes a stream and computes with split-K, which takes workspace */
-    bool is_right;   /* out */
+    bool has_stream; /* given: it makes a stream and computes with split-K, which takes workspace */
+    bool is_right;   /* the result of the visit */
 } visit;
 
 /* A thread with a handle of its own. */
@@ -470,7 +470,7 @@ static bool captures_in_workspace(void)
     return captures_cubed(handle, stream, &taken) && taken > 8 << 20 && taken < 16 << 20;
 }
 
-/* The kernel of products outside of graphs is chosen. */
+/* A captured product takes the same kernel as one outside of graphs. */
 static void test_workspace_of_graphs(void **state)
 {
     (void)state;

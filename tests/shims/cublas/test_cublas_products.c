@@ -55,7 +55,7 @@ typedef struct product_case {
     double complex alpha, beta;
 } product_case;
 
-/* The definition. *D: a copy of C. */
+/* Computes the product by its definition. *D: a copy of C, which becomes the result. */
 static void multiply(const product_case *p, const batch *D)
 {
     for (int64_t b = 0; b < p->C.count; b++)
