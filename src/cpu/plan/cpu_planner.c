@@ -45,8 +45,8 @@ enum {
     MIN_PANEL_KB = 32,     /* M: minimum KB of a prefetched product of a batch if B is one panel */
     MAX_SPREAD = 2,        /* C: a batch is prefetched only if no leading dimension exceeds this
                               many times the row length */
-    MIN_WORK_A = 20000000, /* C: pack A if a rectangle has more multiply-adds than this */
-    MIN_WORK_B = 2000000,  /* C: pack B if a rectangle has more multiply-adds than this */
+    MIN_READ_A = 40000000, /* M: pack A if packing_reads() of a rectangle exceeds this */
+    MIN_READ_B = 9000000,  /* M: the same for B */
     TILES_IN_PLACE = 4,    /* C: B is not packed if a rectangle is at most this many tiles high. The
                               limit is twice as high if C is narrow, and 1 if the rows of B share a
                               set of L1 */
@@ -125,6 +125,15 @@ static bool is_copy_faster(const plan_input *in)
            (min_columns > 0 && in->largest.columns >= min_columns);
 }
 
+/* Bytes of A that the multiply-adds of a rectangle read, as if each read a real number. Packing
+ * pays from some such number on, which is the same for all types. */
+static double packing_reads(const plan_input *in, int64_t rows, int64_t columns)
+{
+    const double work = multiply_adds(rows, columns, in->shape->k) * (double)in->element;
+    /* A complex multiply-add is four real ones, of numbers of half the size. */
+    return tgl_type_is_complex(in->shape->type_a) ? 2 * work : work;
+}
+
 /* Chooses whether A and B are packed. An operand is not packed if a rectangle of C uses each of its
  * elements too few times. Nor is it packed if the tiles read it contiguously and a copy would not
  * be faster to read. */
@@ -132,14 +141,14 @@ static void choose_packing(const plan_input *in, cpu_plan *plan)
 {
     const tgl_shape *s = in->shape;
     const int64_t rows = in->largest.rows, columns = in->largest.columns;
-    const double work = multiply_adds(rows, columns, s->k);
+    const double reads = packing_reads(in, rows, columns);
     const bool narrow = is_narrow(in, columns);
     /* An L1 set holds 8 to 12 cache lines. If all rows of B map to the same set, the lines that the
      * first tile reads are evicted before the second tile of the panel reads them again. */
     const bool shares_set = s->ldb * in->element % PAGE == 0;
     const int64_t in_place = shares_set ? 1 : (narrow ? 2 : 1) * TILES_IN_PLACE;
-    plan->pack_b = s->trans_b || (work > MIN_WORK_B && rows > in_place * in->mr);
-    plan->pack_a = !narrow && work > MIN_WORK_A && (s->trans_a || is_copy_faster(in));
+    plan->pack_b = s->trans_b || (reads > MIN_READ_B && rows > in_place * in->mr);
+    plan->pack_a = !narrow && reads > MIN_READ_A && (s->trans_a || is_copy_faster(in));
     plan->fetch = is_large_b(in, columns);
     plan->fetch_next_block = fetches_next_block(in, columns);
 }
