@@ -373,6 +373,7 @@ static bool write_row(const tuning *t, const tgl_problem *p, const candidate *be
     const double us = 1e6 * best->seconds, tflops = 1e-12 * problem_flops(p) / best->seconds;
     printf("%s batch %" PRId64 ": %s, %.2f us, %.2f TFLOP/s\n", problem_shape_label(p).text,
            p->batch, best->kernel, us, tflops);
+    fflush(stdout);
     fprintf(t->file, "%s\"%s\"}, /* %.2f us, %.2f TFLOP/s */\n", key, best->kernel, us, tflops);
     return fflush(t->file) == 0 || fail_to_write(t);
 }

@@ -128,6 +128,7 @@ static tgl_status measure(tuner *t, int i)
     const tgl_status status = has_peer && !is_known ? compare(t, &tight, &ratio) : TGL_OK;
     if (ratio > 0) printf("; cuBLAS takes %.3f times as long", ratio);
     putchar('\n');
+    fflush(stdout); /* show the line now, because the next product takes seconds */
     return status;
 }
 

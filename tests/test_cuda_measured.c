@@ -6,6 +6,7 @@
 #include "fake_cuda/setup.h"
 
 #include "base/processors.h"
+#include "compile_ahead.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -14,6 +15,29 @@
 #include <unistd.h>
 
 enum { SIZE = 64 };
+
+/* ---- The host's clock, so that no test depends on the load of the machine -------------------- */
+
+static double compilation_seconds; /* how far each compilation moves the library's clock */
+static _Atomic double host_seconds;
+static atomic_int waits; /* how often the library has asked for the time of a lock's limit */
+
+int __real_clock_gettime(clockid_t id, struct timespec *now);
+int __wrap_clock_gettime(clockid_t id, struct timespec *now);
+
+int __wrap_clock_gettime(clockid_t id, struct timespec *now)
+{
+    if (id != CLOCK_MONOTONIC) {
+        atomic_fetch_add(&waits, 1);
+        return __real_clock_gettime(id, now);
+    }
+    const double seconds = 1000 + host_seconds + compilation_seconds * compilations();
+    now->tv_sec = (time_t)seconds;
+    now->tv_nsec = (long)(1e9 * (seconds - (double)now->tv_sec));
+    return 0;
+}
+
+/* ---- Devices, plans and the wisdom ----------------------------------------------------------- */
 
 static const char *wisdom_path(void)
 {
@@ -28,6 +52,8 @@ static int setup(void **state)
     setenv("FAKE_CUDA_US", "1000", 1);
     setenv("FAKE_CUDA_FAST", "32", 1);
     setenv("TEGULA_COMPUTE", "ieee", 1);
+    compilation_seconds = 0;
+    host_seconds = 0;
     return code;
 }
 
@@ -200,32 +226,98 @@ static void the_budget_is_a_fifth_of_a_second_by_default(void **state)
     assert_true(used > 0.15 && used < 0.202);
 }
 
+/* Compilations of a second, whose waves begin within 2.5 * 1.8 s. A wave has a candidate for each
+ * processor, and a candidate at most two kernels. */
 static void compiling_is_bounded_as_well(void **state)
 {
     (void)state;
     char kernel[200];
-    setenv("FAKE_NVRTC_DELAY", "60", 1);
+    compilation_seconds = 1;
     const int before = compilations();
-    choice_of(TGL_EFFORT_MEASURE, 0.02, kernel);                       /* 0.1 s of the host */
-    assert_in_range(compilations() - before, 1, 8 * tgl_processors()); /* 8 in turn on each */
+    choice_of(TGL_EFFORT_MEASURE, 1.8, kernel);
+    assert_in_range(compilations() - before, 5, 4 + 2 * tgl_processors());
 }
 
-/* Candidates that are compiled are measured even if no other can be. */
+/* Candidates that were compiled when time was up: nothing is compiled that is not measured. */
+static void what_was_compiled_is_measured(void **state)
+{
+    (void)state;
+    char kernel[200];
+    compilation_seconds = 1;
+    choice_of(TGL_EFFORT_MEASURE, 1.8, kernel);
+    const int measured = count_lines();
+    unlink(wisdom_path());
+    setenv("FAKE_NVRTC_ERROR", "no compiler", 1);
+    choice_of(TGL_EFFORT_MEASURE, 1.8, kernel);
+    assert_in_range(measured, 2, 100);
+    assert_int_equal(measured, count_lines());
+}
+
+/* The planner's choice is compiled at the same time as other candidates. */
+static void the_choice_is_not_compiled_alone(void **state)
+{
+    (void)state;
+    char text[20], kernel[200];
+    if (tgl_processors() < 2) skip();
+    snprintf(text, sizeof text, "%d", compilations() + 2);
+    setenv("FAKE_NVRTC_JOINT", text, 1);
+    choice_of(TGL_EFFORT_MEASURE, 0.01, kernel);
+    const double used = device_seconds();
+    choice_of(TGL_EFFORT_MEASURE, 0.01, kernel); /* the choice was measured, so it was compiled */
+    assert_true(device_seconds() == used);
+}
+
+/* A kernel that cannot be compiled is tried once, and the others are measured. */
+static void candidates_that_do_not_compile_are_left_out(void **state)
+{
+    (void)state;
+    char kernel[200];
+    choice_of(TGL_EFFORT_ESTIMATE, 0, kernel);
+    const int before = compilations();
+    setenv("FAKE_NVRTC_ERROR", "no compiler", 1);
+    choice_of(TGL_EFFORT_MEASURE, 0.5, kernel);
+    const int tried = compilations() - before;
+    assert_in_range(tried, 10, 200);
+    assert_int_equal(count_lines(), 1);
+    choice_of(TGL_EFFORT_MEASURE, 0.5, kernel); /* it knows the choice */
+    assert_int_equal(compilations() - before, tried);
+}
+
+/* Candidates that are compiled are measured before any other is compiled. */
 static void what_is_compiled_comes_first(void **state)
 {
     (void)state;
     char kernel[200];
     tgl_device *dev = open_device("cuda");
+    assert_product(dev, NULL, SIZE, SIZE, SIZE);
     assert_product(dev, "simt_32x64x16", SIZE, SIZE, SIZE);
     tgl_device_close(dev);
-    setenv("FAKE_NVRTC_DELAY", "100", 1);
-    choice_of(TGL_EFFORT_MEASURE, 0.01,
-              kernel); /* the host's time ends with the first compilation */
+    const int before = compilations();
+    /* Two candidates leave 0.05 ms, less than a run. */
+    choice_of(TGL_EFFORT_MEASURE, 0.01005, kernel);
+    assert_int_equal(compilations(), before);
     int lines;
     char *text = read_wisdom(&lines);
-    assert_in_range(lines, 1, 3);
+    assert_int_equal(lines, 2);
     assert_non_null(strstr(text, "simt_32x64x16"));
     free(text);
+}
+
+/* Threads measure one after another, so a benchmark's threads would wait for each other. */
+static void compiling_ahead_measures_nothing(void **state)
+{
+    (void)state;
+    setenv("TEGULA_EFFORT", "measure:0.1", 1);
+    tgl_problem problems[2] = {problem_of_size(), problem_of_size()};
+    problems[1].m = problems[1].lda = 2 * SIZE;
+    const suite s = {.problems = problems, .count = 2};
+    tgl_device *dev = open_device("cuda");
+    const contest_settings settings = {.dev = dev, .plan = {.size = sizeof settings.plan}};
+    const int before = compilations();
+    compile_ahead(&settings, &s);
+    assert_in_range(compilations() - before, 1, 8);
+    assert_int_equal(count_lines(), 0);
+    tgl_device_close(dev);
 }
 
 static void the_power_limit_takes_a_larger_budget(void **state)
@@ -589,12 +681,14 @@ static void a_thread_that_has_waited_still_compiles(void **state)
 {
     (void)state;
     pthread_t thread;
-    setenv("FAKE_NVRTC_DELAY", "10", 1);
     tgl_device *dev = open_device("cuda");
     const int before = compilations();
     pthread_mutex_lock(&dev->measuring);
+    const int waits_before = waits;
     assert_int_equal(pthread_create(&thread, NULL, measure_in_thread, dev), 0);
-    usleep(1300000); /* 1.3 s; the limit is 0.5 s */
+    while (waits == waits_before) /* until the thread is about to wait */
+        usleep(1000);
+    host_seconds = 1.3; /* the limit is 0.25 s */
     pthread_mutex_unlock(&dev->measuring);
     pthread_join(thread, NULL);
     assert_true(compilations() - before > 2);
@@ -669,7 +763,11 @@ int main(void)
         TEST(a_large_product_is_measured_once),
         TEST(the_budget_is_a_fifth_of_a_second_by_default),
         TEST(compiling_is_bounded_as_well),
+        TEST(what_was_compiled_is_measured),
+        TEST(the_choice_is_not_compiled_alone),
+        TEST(candidates_that_do_not_compile_are_left_out),
         TEST(what_is_compiled_comes_first),
+        TEST(compiling_ahead_measures_nothing),
         TEST(the_power_limit_takes_a_larger_budget),
         TEST(the_property_counts_what_was_measured),
         TEST(a_named_kernel_is_not_measured),

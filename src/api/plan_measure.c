@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Measures candidates of a product and adds their times to the wisdom (plan/wisdom.h): first the
- * planner's choice, then the candidates whose kernels are compiled already, then the others. Within
- * each group the order is that of tgl_planner_promising(). A candidate that is much slower than the
+ * planner's choice, then the candidates whose kernels are compiled already, then the others, which
+ * are compiled in waves of one per processor. Within each group the order is that of
+ * tgl_planner_promising(). A candidate that is much slower than the
  * best gets one sample. The measurements are bursts: a few milliseconds at the boost clock. With a
  * large budget the fastest candidates, the finalists, are measured again at the power limit
  * ("sustained"), where the clock is lower.
@@ -16,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SAMPLES = 5, RUNS_MAX = 256, FINALISTS = 3, AHEAD_MAX = 16 };
+enum { SAMPLES = 5, RUNS_MAX = 256, FINALISTS = 3, WAVE_MAX = 16 };
 
 static const double SAMPLE_SECONDS = 1e-3;  /* minimum duration of a sample, reached by repeated
                                                runs */
@@ -24,8 +25,10 @@ static const double WARM_UP_SECONDS = 5e-3; /* runs of this duration raise the c
                                                GPU */
 static const double HOPELESS = 1.3;         /* no further samples of a candidate that takes HOPELESS
                                                times as long as the best */
-/* The host may spend up to this many times the budget (of GPU time), mostly on compilation. */
-static const double HOST_SECONDS = 10;
+/* No wave of compilations begins after this many times the budget: by default half a second, in
+ * which 10 % of the kernels of bench/suites/new_shapes_2.csv compile. So a new product waits for
+ * one wave, whose slowest kernel takes 1 to 3 s. */
+static const double COMPILE_SECONDS = 2.5;
 static const double SUSTAINED_BUDGET = 2;     /* minimum budget, in seconds, to measure at the power
                                                  limit, too */
 static const double SUSTAINED_SECONDS = 0.25; /* time after which the power limit determines the
@@ -39,8 +42,8 @@ typedef struct measuring {
     int64_t workspace_limit; /* the workspace_limit of the caller's options */
     tgl_trial *trial;
     double budget, used; /* GPU time in seconds: the limit, and what has been used so far */
-    double end;          /* time of tgl_clock() after which no compilation starts */
-    int ahead;           /* number of candidates that are compiled in parallel */
+    double end;          /* time of tgl_clock() after which no wave begins */
+    int wave;            /* number of candidates that are compiled in parallel */
     double best;         /* seconds of the fastest candidate so far; INFINITY at first */
 } measuring;
 
@@ -58,6 +61,12 @@ static int runs_of_sample(const measuring *m, double each)
     const double wanted = fmin(ceil(SAMPLE_SECONDS / each), RUNS_MAX);
     const double possible = floor((m->budget - m->used) / each);
     return (int)fmax(0, fmin(wanted, possible));
+}
+
+/* Whether the budget suffices for another candidate: for one run of the fastest so far. */
+static bool has_time(const measuring *m)
+{
+    return m->used < m->budget && (isinf(m->best) || m->used + m->best < m->budget);
 }
 
 /* Runs the plan once, which loads the code and allocates workspace. For the first candidate,
@@ -177,37 +186,57 @@ static bool is_known(const measuring *m, const tgl_candidate *c, const char *ker
     return false;
 }
 
-/* Compiles the next candidates that are not compiled yet, in parallel, one per processor. */
-static void load_ahead(const measuring *m, const tgl_candidate *candidates, int count,
-                       const bool *compiled)
+/* What has been done with a candidate. OFFERED: it was in a wave; it is compiled now, or it cannot
+ * be compiled, or time was up. */
+typedef enum state { WAITING, OFFERED, DONE } state;
+
+/* The candidates of a list, and their states. */
+typedef struct agenda {
+    const tgl_candidate *candidates;
+    int count;
+    bool has_choice; /* the first one is the planner's choice, which must be compiled anyway */
+    state *states;
+} agenda;
+
+/* Compiles the next candidates that are waiting and not compiled, one per processor, in parallel.
+ * Returns false if there is none, or no wave may begin any more. */
+static bool compile_wave(const measuring *m, agenda *a)
 {
-    tgl_launch_list lists[AHEAD_MAX];
+    tgl_launch_list lists[WAVE_MAX];
     const tgl_chip *chip = m->dev->backend->chip(m->dev);
     int found = 0;
-    for (int i = 0; i < count && found < m->ahead; i++)
-        if (!compiled[i] &&
-            tgl_planner_list(chip, m->shape, &candidates[i], &lists[found]) == TGL_OK)
-            found++;
-    if (found > 1) m->dev->backend->trials->load_ahead(m->dev, lists, found);
+    if (tgl_clock() > m->end) return false;
+    for (int i = 0; i < a->count && found < m->wave; i++) {
+        if (a->states[i] != WAITING || is_compiled(m, &a->candidates[i])) continue;
+        a->states[i] = OFFERED;
+        if (tgl_planner_list(chip, m->shape, &a->candidates[i], &lists[found]) == TGL_OK) found++;
+    }
+    if (found > 0) m->dev->backend->trials->load_lists(m->dev, lists, found);
     for (int i = 0; i < found; i++)
         tgl_list_free(&lists[i]);
+    return found > 0;
 }
 
-/* Measures those candidates for which compiled[i] == wanted. Returns false if nothing more can be
- * measured. */
-static bool measure_some(measuring *m, const tgl_candidate *candidates, int count,
-                         const bool *compiled, bool wanted)
+/* Whether candidate i was not measured yet and can be measured now. */
+static bool is_due(const measuring *m, const agenda *a, int i)
+{
+    if (a->states[i] == DONE) return false;
+    return (a->has_choice && i == 0) || is_compiled(m, &a->candidates[i]);
+}
+
+/* Measures the candidates that are due and have no time in the wisdom. Returns false if nothing
+ * more can be measured. */
+static bool measure_due(measuring *m, agenda *a)
 {
     char kernel[TGL_KERNEL_STRING_SIZE];
     tgl_measured *lines;
     const int known = tgl_wisdom_find(m->dev->wisdom, m->shape, &lines);
     bool goes_on = true;
-    for (int i = 0, late = 0; i < count && goes_on && m->used < m->budget; i++) {
-        if (compiled[i] != wanted || (!wanted && tgl_clock() > m->end)) continue;
-        if (!wanted && late++ % m->ahead == 0)
-            load_ahead(m, candidates + i, count - i, compiled + i);
-        tgl_candidate_string(&candidates[i], kernel, sizeof kernel);
-        if (is_known(m, &candidates[i], kernel, lines, known)) continue;
+    for (int i = 0; i < a->count && goes_on && has_time(m); i++) {
+        if (!is_due(m, a, i)) continue;
+        a->states[i] = DONE;
+        tgl_candidate_string(&a->candidates[i], kernel, sizeof kernel);
+        if (is_known(m, &a->candidates[i], kernel, lines, known)) continue;
         goes_on = measure_kernel(m, kernel, 0);
     }
     free(lines);
@@ -239,18 +268,19 @@ static void measure_finalists(measuring *m, const tgl_candidate *choice)
     free(lines);
 }
 
-/* Measures the candidates that have no time in the wisdom, compiled ones first. has_choice: the
- * first one is the planner's choice, which must be compiled anyway. Returns false if nothing more
- * can be measured. */
+/* Measures the candidates that have no time in the wisdom: those that are compiled, then waves of
+ * the others. If the planner's choice is not compiled, a wave comes first, so that the choice is
+ * not compiled alone. Returns false if nothing more can be measured. */
 static bool measure_list(measuring *m, const tgl_candidate *candidates, int count, bool has_choice)
 {
-    bool *compiled = calloc((size_t)count, sizeof *compiled);
-    if (compiled == NULL) return false;
-    for (int i = 0; i < count; i++)
-        compiled[i] = (has_choice && i == 0) || is_compiled(m, &candidates[i]);
-    const bool goes_on = measure_some(m, candidates, count, compiled, true) &&
-                         measure_some(m, candidates, count, compiled, false);
-    free(compiled);
+    agenda a = {candidates, count, has_choice, calloc((size_t)count, sizeof *a.states)};
+    if (a.states == NULL) return false;
+    if (has_choice && !is_compiled(m, &candidates[0])) compile_wave(m, &a);
+    bool goes_on;
+    do
+        goes_on = measure_due(m, &a);
+    while (goes_on && has_time(m) && compile_wave(m, &a));
+    free(a.states);
     return goes_on;
 }
 
@@ -261,7 +291,7 @@ static bool measure_variants(measuring *m, const tgl_candidate *choice)
     const tgl_chip *chip = m->dev->backend->chip(m->dev);
     const int count = tgl_wisdom_find(m->dev->wisdom, m->shape, &lines);
     bool goes_on = true;
-    for (int i = 0; i < count && i < FINALISTS && goes_on && m->used < m->budget; i++) {
+    for (int i = 0; i < count && i < FINALISTS && goes_on && has_time(m); i++) {
         tgl_candidate *variants;
         if (lines[i].stale != NULL) break;
         const int found =
@@ -330,11 +360,11 @@ void tgl_plan_measure(tgl_device *dev, const tgl_shape *shape, const tgl_request
                    .request = request,
                    .workspace_limit = options->workspace_limit,
                    .budget = budget,
-                   .ahead = (int)fmin(tgl_processors(), AHEAD_MAX),
+                   .wave = (int)fmin(tgl_processors(), WAVE_MAX),
                    .best = INFINITY};
     if (!tgl_effort_lock(dev, INFINITY)) return;
-    m.end = tgl_clock() + HOST_SECONDS * budget; /* the time of waiting for other threads does not
-                                                    count */
+    m.end = tgl_clock() + COMPILE_SECONDS * budget; /* the time of waiting for other threads does
+                                                       not count */
     measure_product(&m);
     pthread_mutex_unlock(&dev->measuring);
 }

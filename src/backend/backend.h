@@ -46,7 +46,7 @@ typedef struct tgl_trials {
     bool (*is_compiled)(tgl_device *dev, const tgl_launch_list *list);
 
     /* Compiles the kernels of several launch lists at the same time. NULL without a chip. */
-    void (*load_ahead)(tgl_device *dev, const tgl_launch_list *lists, int count);
+    void (*load_lists)(tgl_device *dev, const tgl_launch_list *lists, int count);
 
     /* Makes a trial. TGL_NO_MEMORY: the matrices would take more than a quarter of the free
      * memory. */

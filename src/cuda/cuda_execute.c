@@ -168,7 +168,7 @@ static bool has_kernel(cuda_plan *made, const tgl_kernel *kernel)
  * kernels. */
 static tgl_status prepare_launches(tgl_device *dev, const tgl_launch_list *list, cuda_plan *made)
 {
-    tgl_cuda_load_ahead(dev, list, 1);
+    tgl_cuda_load_ahead(dev, list);
     for (int i = 0; i < list->step_count; i++) {
         const tgl_launch *chosen = tgl_step_choose_aligned(&list->steps[i]);
         if (chosen != NULL) TGL_TRY(prepare_launch(dev, launch_of(made, list, i, chosen)));

@@ -156,10 +156,13 @@ void tgl_cuda_unload_unused(tgl_device *dev);
 
 /* ---- load_ahead.c ---------------------------------------------------------------------------- */
 
-/* Compiles the kernels that `count` lists launch when all operands are aligned, on several threads.
- * Does nothing if fewer than two of the kernels need compiling. Reports no failures: if a kernel
- * cannot be compiled, its load fails later. */
-void tgl_cuda_load_ahead(tgl_device *dev, const tgl_launch_list *lists, int count);
+/* Compiles the kernels that a list launches when all operands are aligned, on several threads. Does
+ * nothing if fewer than two of the kernels need compiling. Reports no failures: if a kernel cannot
+ * be compiled, its load fails later. */
+void tgl_cuda_load_ahead(tgl_device *dev, const tgl_launch_list *list);
+
+/* The same for `count` lists, also if only one kernel needs compiling. */
+void tgl_cuda_load_lists(tgl_device *dev, const tgl_launch_list *lists, int count);
 
 /* ---- cuda_execute.c -------------------------------------------------------------------------- */
 

@@ -54,8 +54,8 @@ static void add_list(load_ahead *of, const tgl_launch_list *list)
     }
 }
 
-/* Compiles with `helpers` threads and the calling thread. The helpers block all signals, so that
- * the program's handlers do not run on them. */
+/* Compiles with the calling thread and `helpers` others. The helpers block all signals, so that the
+ * program's handlers do not run on them. */
 static void work_together(load_ahead *of, int helpers)
 {
     pthread_t threads[THREADS_MAX];
@@ -71,15 +71,25 @@ static void work_together(load_ahead *of, int helpers)
         pthread_join(threads[i], NULL);
 }
 
-void tgl_cuda_load_ahead(tgl_device *dev, const tgl_launch_list *lists, int count)
+static void load_all(load_ahead *of)
+{
+    const int processors = tgl_processors();
+    const int helpers = (of->count < processors ? of->count : processors) - 1;
+    work_together(of, helpers < THREADS_MAX ? helpers : THREADS_MAX);
+}
+
+void tgl_cuda_load_ahead(tgl_device *dev, const tgl_launch_list *list)
 {
     load_ahead of = {.dev = dev};
-    if (count == 1 && lists->kernel_count < 2) return;
+    if (list->kernel_count < 2) return;
+    add_list(&of, list);
+    if (of.count >= 2) load_all(&of);
+}
+
+void tgl_cuda_load_lists(tgl_device *dev, const tgl_launch_list *lists, int count)
+{
+    load_ahead of = {.dev = dev};
     for (int i = 0; i < count; i++)
         add_list(&of, &lists[i]);
-    if (of.count < 2) return;
-    const int processors = tgl_processors();
-    int helpers = (of.count < processors ? of.count : processors) - 1;
-    if (helpers > THREADS_MAX) helpers = THREADS_MAX;
-    if (helpers > 0) work_together(&of, helpers);
+    if (of.count > 0) load_all(&of);
 }

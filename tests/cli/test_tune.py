@@ -5,9 +5,13 @@ measures, what it reads of a trace, and what later plans take from the wisdom.""
 import os
 import re
 import shutil
+import signal
+import subprocess
 import tempfile
+import threading
 import unittest
 
+import session
 from session import tegula
 
 FAKES = {"TEGULA_LIBCUDA": "FAKE_LIBCUDA", "TEGULA_NVRTC": "FAKE_LIBNVRTC"}
@@ -38,11 +42,22 @@ class Tune(unittest.TestCase):
         with open(os.path.join(self.folder, name), "w", encoding="utf-8") as file:
             file.write(text)
 
-    def run_on_fakes(self, *args, **changes):
+    def environment(self, **changes):
         env = {name: os.environ[path] for name, path in FAKES.items()}
         env.update(TIMES, TEGULA_CACHE=os.path.join(self.folder, "cache"), TEGULA_WISDOM=self.wisdom)
         env.update(changes)
-        return tegula(*args, "--device", "cuda", cwd=self.folder, env=env)
+        return env
+
+    def run_on_fakes(self, *args, **changes):
+        return tegula(*args, "--device", "cuda", cwd=self.folder, env=self.environment(**changes))
+
+    def start_on_fakes(self, *args, **changes):
+        process = subprocess.Popen([session.PROGRAM, *args, "--device", "cuda"], cwd=self.folder,
+                                   env=dict(os.environ, **self.environment(**changes)), stdout=subprocess.PIPE)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process
 
     def lines(self):
         with open(self.wisdom, encoding="utf-8") as file:
@@ -87,6 +102,30 @@ class Tune(unittest.TestCase):
         self.assertEqual(result.code, 1)
         self.assertIn("(0 lines of this chip, read-only)", result.err)
         self.assertEqual(self.lines(), ["# nothing"])
+
+    def test_a_line_is_shown_when_its_shape_ends(self):
+        self.write("first.csv", "f32,64,64,64,NN,1\n")
+        self.run_on_fakes("tune", "--suite", "first.csv", "--seconds", 0.05)
+        process = self.start_on_fakes("tune", "--suite", "s.csv", "--seconds", "0.05", FAKE_NVRTC_DELAY="600000")
+        timer = threading.Timer(60, process.kill)
+        timer.start()
+        self.assertIn(b"64x64x64", process.stdout.readline()) # while the second shape compiles
+        timer.cancel()
+
+    def test_a_signal_ends_it_while_it_compiles(self):
+        for number in signal.SIGINT, signal.SIGTERM:
+            for command in (["tune", "--suite", "s.csv"], ["bench", "--suite", "s.csv", "--peer", "none", "--csv", "b.csv"]):
+                process = self.start_on_fakes(*command, FAKE_NVRTC_DELAY="600000", TEGULA_EFFORT="measure")
+                while self.compiling_threads(process) < min(2, os.cpu_count()):
+                    self.assertIsNone(process.poll())
+                process.send_signal(number)
+                self.assertEqual(process.wait(60), -number, command)
+
+    @staticmethod
+    def compiling_threads(process):
+        with open(f"/proc/{process.pid}/maps", encoding="utf-8") as file:
+            is_open = "libnvrtc" in file.read()
+        return len(os.listdir(f"/proc/{process.pid}/task")) if is_open else 0
 
     def test_time_is_up(self):
         result = self.run_on_fakes("tune", "--suite", "s.csv", "--seconds", 0.01, "--minutes", 1e-9)

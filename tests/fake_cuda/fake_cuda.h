@@ -48,6 +48,8 @@
  *   FAKE_NVRTC_ERROR      compilations fail with this log
  *   FAKE_NVRTC_SPILL      bytes that a kernel spills (0)
  *   FAKE_NVRTC_DELAY      milliseconds that a compilation takes (0)
+ *   FAKE_NVRTC_JOINT      the first N compilations of the process wait until all have begun; they
+ *                         fail if that takes 20 s (0)
  */
 #ifndef FAKE_CUDA_H
 #define FAKE_CUDA_H

@@ -7,9 +7,11 @@
 #include "fake_cuda.h"
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 struct nvrtcProgram_st {
@@ -17,6 +19,7 @@ struct nvrtcProgram_st {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t begun = PTHREAD_COND_INITIALIZER;
 static int compilations, latest_options;
 
 /* Reads FAKE_NVRTC_ARCHS into archs, which may be NULL. Returns the number of architectures. */
@@ -89,16 +92,33 @@ static int number_of(int option_count, const char *const *options, const char *m
     return 0;
 }
 
+/* Counts a compilation. False: it should have waited for others (FAKE_NVRTC_JOINT), and they did
+ * not begin within 20 s. */
+static bool begin(int option_count)
+{
+    const char *joint = getenv("FAKE_NVRTC_JOINT");
+    const int others = joint != NULL ? atoi(joint) : 0;
+    struct timespec until;
+    int error = 0;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += 20;
+    pthread_mutex_lock(&lock);
+    compilations++;
+    latest_options = option_count;
+    pthread_cond_broadcast(&begun);
+    while (compilations < others && error == 0)
+        error = pthread_cond_timedwait(&begun, &lock, &until);
+    pthread_mutex_unlock(&lock);
+    return error == 0;
+}
+
 FAKE_CUDA_API nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int option_count,
                                               const char *const *options)
 {
     static const char flag[] = "--gpu-architecture=";
     const char *error = getenv("FAKE_NVRTC_ERROR"), *output = getenv("FAKE_NVRTC_OUTPUT");
     const char *spill = getenv("FAKE_NVRTC_SPILL"), *delay = getenv("FAKE_NVRTC_DELAY");
-    pthread_mutex_lock(&lock);
-    compilations++;
-    latest_options = option_count;
-    pthread_mutex_unlock(&lock);
+    if (!begin(option_count)) error = "it is compiled alone";
     if (delay != NULL) usleep((useconds_t)atoi(delay) * 1000);
     if (error != NULL) {
         snprintf(program->log, sizeof program->log, "%s", error);
