@@ -25,8 +25,43 @@ static void what_is_read_often_is_packed(void **state)
     assert_false(plan_of(&shape, 1).pack_b);
 }
 
+/* The larger the elements, the smaller the products from which on a transposed A and B are packed.
+ */
+static void packing_depends_on_the_bytes_read(void **state)
+{
+    (void)state;
+    static const struct {
+        tgl_type type;
+        const cpu_kernels *kernels;
+        int64_t size; /* m, n and k */
+        bool packs_a, packs_b;
+    } table[] = {
+        {TGL_F32, &tgl_cpu_kernels_portable_f32, 215, false, true}, /* 215^3 * 4 bytes < 40e6 */
+        {TGL_F32, &tgl_cpu_kernels_portable_f32, 216, true, true},
+        {TGL_F64, &tgl_cpu_kernels_portable_f64, 103, false, false}, /* 103^3 * 8 bytes < 9e6 */
+        {TGL_F64, &tgl_cpu_kernels_portable_f64, 170, false, true},
+        {TGL_F64, &tgl_cpu_kernels_portable_f64, 171, true, true},
+        {TGL_C64, &tgl_cpu_kernels_portable_c64, 135, false, true}, /* 135^3 * 4 * 4 bytes < 40e6 */
+        {TGL_C64, &tgl_cpu_kernels_portable_c64, 136, true, true},
+        {TGL_C128, &tgl_cpu_kernels_portable_c128, 65, false, false},
+        {TGL_C128, &tgl_cpu_kernels_portable_c128, 107, false, true},
+        {TGL_C128, &tgl_cpu_kernels_portable_c128, 108, true, true},
+    };
+    for (size_t i = 0; i < COUNT_OF(table); i++) {
+        const int64_t size = table[i].size;
+        const tgl_type type = table[i].type;
+        tgl_shape shape = shape_of(size, size, size, true, false);
+        shape.type_a = shape.type_b = shape.type_c = shape.type_d = type;
+        const cpu_machine device = server_of("AuthenticAMD 25.1", 1);
+        cpu_plan plan;
+        tgl_cpu_plan(&shape, table[i].kernels, (cpu_blocking){0}, &device, &plan);
+        if (plan.pack_a != table[i].packs_a || plan.pack_b != table[i].packs_b)
+            fail_msg("row %d", (int)i);
+    }
+}
+
 /* Rows of A are copied on Intel's processors if they share few sets of the caches and A exceeds L2,
- * on Zen 4 with vectors of 32 bytes if C has many columns. */
+ * on Zen 3, and on Zen 4 with vectors of 32 bytes, if C has many columns. */
 static void rows_are_copied_where_that_is_faster(void **state)
 {
     (void)state;
@@ -45,7 +80,9 @@ static void rows_are_copied_where_that_is_faster(void **state)
                  {"AuthenticAMD 25.17", 1024, 1024, 1024, 16, false},
                  {"AuthenticAMD 25.17", 1024, 900, 1024, 8, true},
                  {"AuthenticAMD 25.17", 1024, 899, 1024, 8, false},
-                 {"AuthenticAMD 25.1", 1024, 1024, 1024, 8, false}};
+                 {"AuthenticAMD 25.1", 1024, 400, 1024, 8, true},
+                 {"AuthenticAMD 25.1", 1024, 399, 1024, 8, false},
+                 {"AuthenticAMD 26.2", 1024, 1024, 1024, 8, false}};
     for (size_t i = 0; i < COUNT_OF(table); i++) {
         const tgl_shape shape = shape_of(table[i].m, table[i].n, table[i].ld, false, false);
         const cpu_machine device = server_of(table[i].model, 1);
@@ -180,6 +217,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_read_often_is_packed),
+        cmocka_unit_test(packing_depends_on_the_bytes_read),
         cmocka_unit_test(rows_are_copied_where_that_is_faster),
         cmocka_unit_test_setup_teardown(copied_rows_give_the_same_bits, setup_cpu, teardown_device),
         cmocka_unit_test(narrow_products_prefetch_the_next_block),
