@@ -23,6 +23,9 @@ from ._plans import plans_are_kept
 
 _TYPES = (torch.float32, torch.float16, torch.bfloat16)
 
+# The types of results that do not have the type of the operands, as in matmul().
+_RESULTS = {torch.int8: torch.int32, torch.float8_e4m3fn: torch.bfloat16, torch.float8_e5m2: torch.bfloat16}
+
 
 # ---- The operator -------------------------------------------------------------------------------
 
@@ -42,8 +45,7 @@ def _product(a: Tensor, b: Tensor, bias: Optional[Tensor], compute: str) -> Tens
 @_operator.register_fake
 def _(a: Tensor, b: Tensor, bias: Optional[Tensor], compute: str) -> Tensor:
     batch = torch.broadcast_shapes(a.shape[:-2], b.shape[:-2])
-    dtype = torch.int32 if a.dtype is torch.int8 else a.dtype
-    return a.new_empty((*batch, a.shape[-2], b.shape[-1]), dtype=dtype)
+    return a.new_empty((*batch, a.shape[-2], b.shape[-1]), dtype=_RESULTS.get(a.dtype, a.dtype))
 
 
 def _save(ctx: Any, inputs: Tuple, output: Tensor) -> None:

@@ -76,6 +76,15 @@ class Torch(unittest.TestCase):
         with tegula.torch.patch():
             self.assertTrue(torch.equal(a @ b, theirs))
 
+    def test_float8(self):
+        for dtype in torch.float8_e4m3fn, torch.float8_e5m2:
+            a, b = torch.randn(5, 7).to(dtype), torch.randn(7, 3).to(dtype)
+            result = tegula.torch.matmul(a, b)
+            self.assertIs(result.dtype, torch.bfloat16)
+            torch.testing.assert_close(result.float(), a.float() @ b.float(), rtol=2**-7, atol=2**-7)
+            torch.library.opcheck(torch.ops.tegula.matmul.default, (a, b, None, "default"),
+                                  test_utils="test_faketensor")
+
     def test_compile(self):
         for device in DEVICES:
             a, b = torch.randn(5, 7, device=device), torch.randn(7, 3, device=device)
