@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { SIZE = 64 };
@@ -238,6 +239,28 @@ static void compiling_is_bounded_as_well(void **state)
     assert_in_range(compilations() - before, 5, 4 + 2 * tgl_processors());
 }
 
+/* With time for the power limit, waves begin within 10 budgets: all candidates are compiled. */
+static void a_patient_caller_waits_for_all_candidates(void **state)
+{
+    (void)state;
+    char kernel[200];
+    compilation_seconds = 0.5;
+    const int before = compilations();
+    choice_of(TGL_EFFORT_MEASURE, 2, kernel);
+    assert_in_range(compilations() - before, 25, 100); /* 2.5 budgets would end after 10 */
+}
+
+/* A wave has only candidates that there will be GPU time for: here the planner's choice. */
+static void what_there_is_no_time_for_is_not_compiled(void **state)
+{
+    (void)state;
+    char kernel[200];
+    const int before = compilations();
+    choice_of(TGL_EFFORT_MEASURE, 0.005, kernel); /* five runs */
+    assert_int_equal(compilations() - before, 1);
+    assert_int_equal(count_lines(), 1);
+}
+
 /* Candidates that were compiled when time was up: nothing is compiled that is not measured. */
 static void what_was_compiled_is_measured(void **state)
 {
@@ -261,10 +284,26 @@ static void the_choice_is_not_compiled_alone(void **state)
     if (tgl_processors() < 2) skip();
     snprintf(text, sizeof text, "%d", compilations() + 2);
     setenv("FAKE_NVRTC_JOINT", text, 1);
+    const time_t begin = time(NULL);
     choice_of(TGL_EFFORT_MEASURE, 0.01, kernel);
+    assert_true(time(NULL) - begin < 20); /* what is compiled alone waits for 20 s */
     const double used = device_seconds();
     choice_of(TGL_EFFORT_MEASURE, 0.01, kernel); /* the choice was measured, so it was compiled */
     assert_true(device_seconds() == used);
+}
+
+/* Candidates whose times the wisdom has are not compiled again, but for the finalists. */
+static void what_is_known_is_not_compiled(void **state)
+{
+    (void)state;
+    char kernel[200];
+    setenv("TEGULA_WISDOM", wisdom_path(), 1);
+    choice_of(TGL_EFFORT_MEASURE, 1.9, kernel);
+    assert_in_range(count_lines(), 20, 200);
+    setenv("TEGULA_CACHE", "off", 1);
+    const int before = compilations();
+    choice_of(TGL_EFFORT_MEASURE, 2, kernel);
+    assert_in_range(compilations() - before, 1, 10);
 }
 
 /* A kernel that cannot be compiled is tried once, and the others are measured. */
@@ -277,7 +316,7 @@ static void candidates_that_do_not_compile_are_left_out(void **state)
     setenv("FAKE_NVRTC_ERROR", "no compiler", 1);
     choice_of(TGL_EFFORT_MEASURE, 0.5, kernel);
     const int tried = compilations() - before;
-    assert_in_range(tried, 10, 200);
+    assert_in_range(tried, 10, 40); /* twice the candidates would be more than 50 */
     assert_int_equal(count_lines(), 1);
     choice_of(TGL_EFFORT_MEASURE, 0.5, kernel); /* it knows the choice */
     assert_int_equal(compilations() - before, tried);
@@ -763,8 +802,11 @@ int main(void)
         TEST(a_large_product_is_measured_once),
         TEST(the_budget_is_a_fifth_of_a_second_by_default),
         TEST(compiling_is_bounded_as_well),
+        TEST(a_patient_caller_waits_for_all_candidates),
+        TEST(what_there_is_no_time_for_is_not_compiled),
         TEST(what_was_compiled_is_measured),
         TEST(the_choice_is_not_compiled_alone),
+        TEST(what_is_known_is_not_compiled),
         TEST(candidates_that_do_not_compile_are_left_out),
         TEST(what_is_compiled_comes_first),
         TEST(compiling_ahead_measures_nothing),

@@ -238,6 +238,29 @@ static void a_measurement_is_of_its_own_product(void **state)
     assert_true(tgl_tuned_is_for(&measured, "h200", &padded));
 }
 
+/* Elements of 8 bits allow the widest copies from rows of a multiple of 16, whatever the type of D.
+ */
+static void the_width_of_copies_is_that_of_the_operand(void **state)
+{
+    (void)state;
+    static const struct {
+        tgl_tuned row;
+        int padding; /* a multiple of 16 bytes in the type of D */
+    } table[] = {{{"h200", "e4m3", "NT", 4096, 4096, 4096, 1, "wgmma_128x128"}, 8},
+                 {{"h200", "i8", "NT", 4096, 4096, 4096, 1, "wgmma_128x128"}, 4}};
+    for (size_t i = 0; i < COUNT_OF(table); i++) {
+        tgl_shape s = shape_of_row(&table[i].row);
+        s.lda += 16;
+        s.ldd += table[i].padding;
+        assert_true(tgl_tuned_is_for(&table[i].row, "h200", &s));
+        s.lda += table[i].padding;
+        assert_false(tgl_tuned_is_for(&table[i].row, "h200", &s));
+        s.lda = 4096;
+        s.ldb += table[i].padding;
+        assert_false(tgl_tuned_is_for(&table[i].row, "h200", &s));
+    }
+}
+
 /* Batches with shared matrices, or with matrices that do not allow float4 loads, do not match. */
 static void a_measured_batch_is_tight(void **state)
 {
@@ -304,6 +327,7 @@ int main(void)
         cmocka_unit_test(f16_has_the_rows_of_bf16),
         cmocka_unit_test(what_holds_nearby_is_not_far_slower),
         cmocka_unit_test(a_measurement_is_of_its_own_product),
+        cmocka_unit_test(the_width_of_copies_is_that_of_the_operand),
         cmocka_unit_test(a_measured_batch_is_tight),
         cmocka_unit_test(other_products_are_compared_with_the_prediction),
     };

@@ -3,10 +3,10 @@
  * Measures candidates of a product and adds their times to the wisdom (plan/wisdom.h): first the
  * planner's choice, then the candidates whose kernels are compiled already, then the others, which
  * are compiled in waves of one per processor. Within each group the order is that of
- * tgl_planner_promising(). A candidate that is much slower than the
- * best gets one sample. The measurements are bursts: a few milliseconds at the boost clock. With a
- * large budget the fastest candidates, the finalists, are measured again at the power limit
- * ("sustained"), where the clock is lower.
+ * tgl_planner_promising(). A candidate that is much slower than the best gets one sample. The
+ * measurements are bursts: a few milliseconds at the boost clock. With a large budget the fastest
+ * candidates, the finalists, are measured again at the power limit ("sustained"), where the clock
+ * is lower.
  */
 #include "api/effort.h"
 #include "base/clock.h"
@@ -19,20 +19,30 @@
 
 enum { SAMPLES = 5, RUNS_MAX = 256, FINALISTS = 3, WAVE_MAX = 16 };
 
+enum {
+    USUAL_RUNS = 4
+}; /* a candidate whose run is longer than a sample runs 2 to 1 + SAMPLES
+      times */
+
 static const double SAMPLE_SECONDS = 1e-3;  /* minimum duration of a sample, reached by repeated
                                                runs */
 static const double WARM_UP_SECONDS = 5e-3; /* runs of this duration raise the clock of an idle
                                                GPU */
 static const double HOPELESS = 1.3;         /* no further samples of a candidate that takes HOPELESS
                                                times as long as the best */
-/* No wave of compilations begins after this many times the budget: by default half a second, in
- * which 10 % of the kernels of bench/suites/new_shapes_2.csv compile. So a new product waits for
- * one wave, whose slowest kernel takes 1 to 3 s. */
-static const double COMPILE_SECONDS = 2.5;
-static const double SUSTAINED_BUDGET = 2;     /* minimum budget, in seconds, to measure at the power
-                                                 limit, too */
+static const double SUSTAINED_BUDGET = 2;   /* minimum budget, in seconds, to measure at the power
+                                               limit, too */
 static const double SUSTAINED_SECONDS = 0.25; /* time after which the power limit determines the
                                                  clock */
+
+/* No wave of compilations begins after this many budgets of host time. By default this is half a
+ * second, within which 10 % of the kernels of bench/suites/new_shapes_2.csv compile, so that a new
+ * product usually waits for one wave, whose slowest kernel takes 1 to 3 s. */
+static const double COMPILE_BUDGETS = 2.5;
+
+/* The same for budgets from SUSTAINED_BUDGET on: who has so much time wants all candidates, also
+ * where few processors compile. */
+static const double PATIENT_BUDGETS = 10;
 
 /* The state of measuring one product. */
 typedef struct measuring {
@@ -186,8 +196,8 @@ static bool is_known(const measuring *m, const tgl_candidate *c, const char *ker
     return false;
 }
 
-/* What has been done with a candidate. OFFERED: it was in a wave; it is compiled now, or it cannot
- * be compiled, or time was up. */
+/* What has been done with a candidate. OFFERED: it was in a wave, so it is compiled now or cannot
+ * be compiled. DONE: it was measured, or the wisdom had its time. */
 typedef enum state { WAITING, OFFERED, DONE } state;
 
 /* The candidates of a list, and their states. */
@@ -198,16 +208,26 @@ typedef struct agenda {
     state *states;
 } agenda;
 
-/* Compiles the next candidates that are waiting and not compiled, one per processor, in parallel.
- * Returns false if there is none, or no wave may begin any more. */
+/* The GPU time that measuring a candidate will take, by its predicted time. */
+static double expected_use(const tgl_candidate *c)
+{
+    return USUAL_RUNS * fmax(c->seconds, SAMPLE_SECONDS);
+}
+
+/* Compiles the next candidates that are waiting and not compiled, one per processor, in parallel:
+ * as many as the GPU time left probably suffices for, but at least one. Returns false if there is
+ * none, or no wave may begin any more. */
 static bool compile_wave(const measuring *m, agenda *a)
 {
     tgl_launch_list lists[WAVE_MAX];
     const tgl_chip *chip = m->dev->backend->chip(m->dev);
+    double use = m->used;
     int found = 0;
     if (tgl_clock() > m->end) return false;
     for (int i = 0; i < a->count && found < m->wave; i++) {
         if (a->states[i] != WAITING || is_compiled(m, &a->candidates[i])) continue;
+        use += expected_use(&a->candidates[i]);
+        if (found > 0 && use > m->budget) break;
         a->states[i] = OFFERED;
         if (tgl_planner_list(chip, m->shape, &a->candidates[i], &lists[found]) == TGL_OK) found++;
     }
@@ -224,22 +244,31 @@ static bool is_due(const measuring *m, const agenda *a, int i)
     return (a->has_choice && i == 0) || is_compiled(m, &a->candidates[i]);
 }
 
-/* Measures the candidates that are due and have no time in the wisdom. Returns false if nothing
- * more can be measured. */
-static bool measure_due(measuring *m, agenda *a)
+/* Marks the candidates whose times the wisdom has, so that they are neither compiled nor measured.
+ */
+static void mark_known(const measuring *m, agenda *a)
 {
     char kernel[TGL_KERNEL_STRING_SIZE];
     tgl_measured *lines;
     const int known = tgl_wisdom_find(m->dev->wisdom, m->shape, &lines);
+    for (int i = 0; i < a->count && known > 0; i++) {
+        tgl_candidate_string(&a->candidates[i], kernel, sizeof kernel);
+        if (is_known(m, &a->candidates[i], kernel, lines, known)) a->states[i] = DONE;
+    }
+    free(lines);
+}
+
+/* Measures the candidates that are due. Returns false if nothing more can be measured. */
+static bool measure_due(measuring *m, agenda *a)
+{
+    char kernel[TGL_KERNEL_STRING_SIZE];
     bool goes_on = true;
     for (int i = 0; i < a->count && goes_on && has_time(m); i++) {
         if (!is_due(m, a, i)) continue;
         a->states[i] = DONE;
         tgl_candidate_string(&a->candidates[i], kernel, sizeof kernel);
-        if (is_known(m, &a->candidates[i], kernel, lines, known)) continue;
         goes_on = measure_kernel(m, kernel, 0);
     }
-    free(lines);
     return goes_on;
 }
 
@@ -275,7 +304,9 @@ static bool measure_list(measuring *m, const tgl_candidate *candidates, int coun
 {
     agenda a = {candidates, count, has_choice, calloc((size_t)count, sizeof *a.states)};
     if (a.states == NULL) return false;
-    if (has_choice && !is_compiled(m, &candidates[0])) compile_wave(m, &a);
+    mark_known(m, &a);
+    if (has_choice && a.states[0] == WAITING && !is_compiled(m, &candidates[0]))
+        compile_wave(m, &a);
     bool goes_on;
     do
         goes_on = measure_due(m, &a);
@@ -363,8 +394,8 @@ void tgl_plan_measure(tgl_device *dev, const tgl_shape *shape, const tgl_request
                    .wave = (int)fmin(tgl_processors(), WAVE_MAX),
                    .best = INFINITY};
     if (!tgl_effort_lock(dev, INFINITY)) return;
-    m.end = tgl_clock() + COMPILE_SECONDS * budget; /* the time of waiting for other threads does
-                                                       not count */
+    /* The time of waiting for other threads does not count. */
+    m.end = tgl_clock() + budget * (budget < SUSTAINED_BUDGET ? COMPILE_BUDGETS : PATIENT_BUDGETS);
     measure_product(&m);
     pthread_mutex_unlock(&dev->measuring);
 }

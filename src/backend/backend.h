@@ -45,7 +45,8 @@ typedef struct tgl_trials {
      * chip. */
     bool (*is_compiled)(tgl_device *dev, const tgl_launch_list *list);
 
-    /* Compiles the kernels of several launch lists at the same time. NULL without a chip. */
+    /* Compiles the kernels of several launch lists at the same time, and waits for all of them.
+     * Failures are not reported. NULL without a chip. */
     void (*load_lists)(tgl_device *dev, const tgl_launch_list *lists, int count);
 
     /* Makes a trial. TGL_NO_MEMORY: the matrices would take more than a quarter of the free

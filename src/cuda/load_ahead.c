@@ -2,8 +2,8 @@
  *
  * Compiles several kernels at the same time: a plan may have several kernels, and planning with
  * TGL_EFFORT_MEASURE needs dozens of kernels. The threads load the modules, which then stay in the
- * table of cuda_modules.c. When the caller needs a module, it gets the module from the table, or
- * compiles the kernel again and learns why that fails.
+ * table of cuda_modules.c. Failures are not reported: a caller that needs the module compiles the
+ * kernel again and learns why that fails.
  */
 #include "base/processors.h"
 #include "cuda/cuda_state.h"

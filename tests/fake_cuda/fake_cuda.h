@@ -48,6 +48,7 @@
  *   FAKE_NVRTC_ERROR      compilations fail with this log
  *   FAKE_NVRTC_SPILL      bytes that a kernel spills (0)
  *   FAKE_NVRTC_DELAY      milliseconds that a compilation takes (0)
+ *   FAKE_NVRTC_MARK       this file is created when a compilation begins
  *   FAKE_NVRTC_JOINT      the first N compilations of the process wait until all have begun; they
  *                         fail if that takes 20 s (0)
  */

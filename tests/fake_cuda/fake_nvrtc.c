@@ -92,6 +92,14 @@ static int number_of(int option_count, const char *const *options, const char *m
     return 0;
 }
 
+/* Creates the file that FAKE_NVRTC_MARK names. */
+static void leave_mark(void)
+{
+    const char *path = getenv("FAKE_NVRTC_MARK");
+    FILE *file = path != NULL ? fopen(path, "w") : NULL;
+    if (file != NULL) fclose(file);
+}
+
 /* Counts a compilation. False: it should have waited for others (FAKE_NVRTC_JOINT), and they did
  * not begin within 20 s. */
 static bool begin(int option_count)
@@ -118,6 +126,7 @@ FAKE_CUDA_API nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int option_c
     static const char flag[] = "--gpu-architecture=";
     const char *error = getenv("FAKE_NVRTC_ERROR"), *output = getenv("FAKE_NVRTC_OUTPUT");
     const char *spill = getenv("FAKE_NVRTC_SPILL"), *delay = getenv("FAKE_NVRTC_DELAY");
+    leave_mark();
     if (!begin(option_count)) error = "it is compiled alone";
     if (delay != NULL) usleep((useconds_t)atoi(delay) * 1000);
     if (error != NULL) {
