@@ -10,8 +10,8 @@
 //
 // Prints a line for each library: the median and the quartiles, over the runs, of the slowest
 // rank's time; GFLOP/s; and whether 64 elements of C on each rank are exact. A run in which another
-// program had the processor of a rank is repeated. CSV: a file to which a line for each library is
-// appended.
+// program had the processor of a rank is repeated, at most twice; the least disturbed one counts.
+// CSV: a file to which a line for each library is appended.
 
 #include "tegula/mpi.h"
 
@@ -341,8 +341,12 @@ bool report(const Library &library, std::FILE *csv)
     MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
     std::vector<double> sorted = library.seconds;
     std::sort(sorted.begin(), sorted.end());
-    const auto at = [&](double part) {
-        return sorted[static_cast<size_t>(part * static_cast<double>(sorted.size() - 1) + 0.5)];
+    const auto at = [&](double part) { // interpolates between the two nearest runs
+        const double place = part * static_cast<double>(sorted.size() - 1);
+        const size_t below = static_cast<size_t>(place);
+        const size_t above = std::min(below + 1, sorted.size() - 1);
+        return sorted[below] +
+               (place - static_cast<double>(below)) * (sorted[above] - sorted[below]);
     };
     if (rank == 0)
         std::printf("%-26s %9.4f %9.4f %9.4f  %7.1f  %s\n", library.name.c_str(), at(0.5), at(0.25),

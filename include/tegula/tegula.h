@@ -690,9 +690,9 @@ typedef struct tgl_plan_options {
     tgl_effort effort;
     /* MEASURE: the maximum time in seconds that candidates run on the device, exceeded by at most
      * one run (cpu: three); 0: what TEGULA_EFFORT says, else 0.2. tgl_plan_create() takes longer.
-     * cuda: it also compiles candidates, one for each processor at a time, at most 16, and begins
-     * with no more of them after 2.5 times the maximum. If the maximum is at least 2 seconds, the
-     * fastest candidates are also measured at the GPU's power limit. */
+     * cuda: it also compiles candidates in groups of one per processor, at most 16; no group begins
+     * after 2.5 times the maximum. If the maximum is at least 2 seconds, the fastest candidates are
+     * also measured at the GPU's power limit, and groups begin within 10 times the maximum. */
     double measure_seconds;
 } tgl_plan_options;
 

@@ -45,8 +45,8 @@ enum {
     MIN_PANEL_KB = 32,     /* M: minimum KB of a prefetched product of a batch if B is one panel */
     MAX_SPREAD = 2,        /* C: a batch is prefetched only if no leading dimension exceeds this
                               many times the row length */
-    MIN_READ_A = 40000000, /* M: pack A if packing_reads() of a rectangle exceeds this */
-    MIN_READ_B = 9000000,  /* M: the same for B */
+    MIN_READ_A = 40000000, /* M, on Zen 3: pack A if packing_reads() of a rectangle exceeds this */
+    MIN_READ_B = 9000000,  /* M, on Zen 3: the same for B */
     TILES_IN_PLACE = 4,    /* C: B is not packed if a rectangle is at most this many tiles high. The
                               limit is twice as high if C is narrow, and 1 if the rows of B share a
                               set of L1 */
@@ -125,8 +125,8 @@ static bool is_copy_faster(const plan_input *in)
            (min_columns > 0 && in->largest.columns >= min_columns);
 }
 
-/* Bytes of A that the multiply-adds of a rectangle read, as if each read a real number. Packing
- * pays from some such number on, which is the same for all types. */
+/* Bytes of A that the multiply-adds of a rectangle read, if each reads its element from memory. The
+ * limits from which packing pays are the same for all types in this unit. */
 static double packing_reads(const plan_input *in, int64_t rows, int64_t columns)
 {
     const double work = multiply_adds(rows, columns, in->shape->k) * (double)in->element;

@@ -27,7 +27,8 @@ enum {
 /* Amounts of work, in multiply-adds of f32. */
 static const double WORK_PER_THREAD = 1e5; /* M: minimum work of a thread, 1 to 2 us */
 static const double MIN_WORK =
-    2.25e6; /* F: minimum work of a rectangle: MIN_READ_B of cpu_planner.c */
+    2.25e6; /* F: minimum work of a rectangle: MIN_READ_B of cpu_planner.c / sizeof(float), so that
+               the halves of a product pack B if the whole does */
 static const double LARGE_WORK = 6e7; /* M: minimum work of a rectangle that packs a transposed A */
 
 /* Costs in cost(). Unit: the time to multiply a tile of rows by one vector of columns. */
