@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Plans a case (a random problem with its memory and reference, case_data.h), runs the plan, and
- * compares the result. Some cases run in a workspace of the caller.
+ * Runs a case (a random problem with its memory and reference, case_data.h) by a plan or by
+ * tgl_gemm(), and compares the result. In some cases this file plays the caller who provides the
+ * workspace (tgl_operands.workspace).
  */
 #include "check_product.h"
 #include "cli.h"

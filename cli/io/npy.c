@@ -293,8 +293,8 @@ static bool set_shape(const fields *f, size_t left, message_buffer message, npy_
     return true;
 }
 
-/* Finds the text of the dictionary. False: this is no complete .npy file, and the message says
- * so. */
+/* Finds the text of the dictionary. False: the bytes are no .npy file, its version is unknown, or
+ * the header is cut off; the message says which. */
 static bool find_dictionary(const unsigned char *bytes, size_t size, message_buffer message,
                             span *text)
 {

@@ -129,8 +129,9 @@ static __device__ __forceinline__ void clear_other_lines(const struct tgl_gemm_a
 #define FIRST_K(u)    ((u)->k)
 #define CLEAR_THREADS (ALTERNATE ? 128 : CONSUMER_THREADS) /* threads that clear a stage */
 
-/* Sets an MN-major tile to 0 from k = first on. The tile consists of edge / LINE(edge) parts. A
- * part holds LINE(edge) rows or columns: a line of 16-bit elements for each k. */
+/* Sets the elements of an MN-major tile with k >= first to 0. edge: the tile's rows or columns, BM
+ * or BN. The tile consists of edge / LINE(edge) columns (lib/wgmma_tiles.h). A column has BK lines,
+ * one for each k, of LINE(edge) 16-bit elements. */
 static __device__ __forceinline__ void clear_after(unsigned char *tile, const int edge, int first)
 {
     const int column = LINE(edge) * 128, from = first * LINE(edge) * 2, each = column - from;

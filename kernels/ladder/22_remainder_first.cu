@@ -2,18 +2,19 @@
  *
  * Rung 22: remainder first.
  *
- * Changed: the copies need no tests in the loop. The K remainder is copied first, padded with
- * zeros; every later tile is BK deep. Rows and columns outside the matrices repeat the last one
- * inside; their results are not stored.
+ * Changed: the copies in the loop test neither rows nor columns nor depth. The K remainder is
+ * copied first, padded with zeros; every later tile is BK deep. Rows and columns outside the
+ * matrices repeat the last one inside; their results are not stored.
  *
  *     K = 20, BK = 8       tile 0   k 0..3, then zeros        rung 21     k 0..7
  *                          tile 1   k 4..11                               k 8..15
  *                          tile 2   k 12..19                              k 16..19, then zeros
  *
- * Why: rung 21 compares rows, columns and depth with their limits for every copy. Here all copies
- * except the first tile's are unconditional, from pointers that only advance. A tile may now begin
- * at any k. A float4 along a row of A could then be unaligned, but A is copied as scalars, which
- * need no alignment. In B the next k is the next row, so the alignment of a float4 does not change.
+ * Why: rung 21 compares rows, columns and depth with their limits for every copy. Here the copies
+ * of all tiles but the first share one condition, that there is a next tile, and their pointers
+ * only advance. A tile may now begin at any k. A float4 along a row of A could then be unaligned,
+ * but A is copied as scalars, which need no alignment. In B the next k is the next row, so the
+ * alignment of a float4 does not change.
  * Look at: ISETP in the loop of the SASS, and with ncu --metrics
  *     smsp__inst_executed.sum (decreases)
  *     smsp__inst_executed_pipe_fma.sum (unchanged)

@@ -33,7 +33,7 @@
 #endif
 
 #ifndef AMAX
-#define AMAX 0 /* 1: the largest magnitude of D is stored as well */
+#define AMAX 0 /* 1: the largest magnitude of D, before its scale, is stored as well */
 #endif
 
 #if AMAX && VALUE != TYPE_F32

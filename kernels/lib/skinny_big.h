@@ -11,11 +11,12 @@
 #include "lib/async_copy.h"
 #include "lib/skinny_work.h"
 
-/* Pointers of a thread into the big operand. K-major: one for each of its rows or columns.
- * MN-major: one for each pack or, with rings, for each copy. */
+/* The number of a thread's pointers into the big operand. K-major: one for each of the thread's
+ * rows or columns. MN-major: one for each pack (16 bytes) of one k or, without STRAIGHT, one for
+ * each cp.async of one k (VEC elements). */
 #define POINTERS (ALONG_K ? RESULTS : STRAIGHT ? RESULTS / PACK : RESULTS / VEC)
 
-/* The number of packs (16 bytes each) that a thread loads in a step. */
+/* The number of packs that a thread loads in a step. */
 #define PACKS (ALONG_K ? RESULTS * UNROLL : GROUP_K * UNROLL * (RESULTS / PACK))
 
 /* LINE: floats in a line of a ring. K-major: a line is the K of a step, padded so that four lines

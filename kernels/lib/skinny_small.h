@@ -110,8 +110,9 @@ static __device__ __forceinline__ void convert_small(accumulate_t *small, int de
 #else
 
 /* Copies k = first to first + depth - 1 of all rows of the small operand, and fills with zeros up
- * to PADDED(depth). Neighbouring lanes copy neighbours in memory, 16 bytes at a time if the operand
- * is K-major and aligned. */
+ * to PADDED(depth). Neighbouring lanes copy neighbouring elements. A copy has 16 bytes if
+ * IS_IN_ORDER, the operand is K-major and aligned, and depth is a multiple of PACK; else one
+ * element. */
 static __device__ __forceinline__ void copy_small(accumulate_t *small, const struct operands *o,
                                                   int first, int depth)
 {

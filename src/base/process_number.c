@@ -25,7 +25,7 @@ static union {
     char page[PAGE];
 } own;
 
-static _Atomic unsigned latest; /* the largest number of this process and its ancestors */
+static _Atomic unsigned latest; /* the largest number that this process or an ancestor has had */
 static atomic_bool has_handler; /* whether forget_number() has been registered with
                                    pthread_atfork(); child processes inherit the registration */
 

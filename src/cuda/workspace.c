@@ -42,8 +42,9 @@ static tgl_status take_given(tgl_device *dev, const tgl_launch_list *list, char 
                           "clearing counters");
 }
 
-/* Takes memory of a graph. If the device's memory is exhausted, frees the arenas that no thread
- * uses, and tries again. */
+/* *of_graph := memory that the graph that is being captured will own (graph_memory.h), or NULL. If
+ * the device's memory is exhausted, frees the arenas (arena.h) that no thread uses, and tries
+ * again. */
 static tgl_status take_of_graph(tgl_device *dev, size_t bytes, CUstream stream,
                                 CUdeviceptr *of_graph)
 {

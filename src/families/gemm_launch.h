@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The common part of the launches of the production families, which are all families but the
- * ladder. Their kernels take a struct tgl_gemm_args, and differ in grid, macros and a few members
- * of that struct. A family describes its launch by a tgl_gemm_step (gemm_step.h), from which the
- * prediction and the launch list follow.
+ * The common part of the launches of all kernel families (plan/family.h) but the ladder, the
+ * kernels that teach. Their kernels take a struct tgl_gemm_args, and differ in grid, macros and a
+ * few members of that struct. A family describes its launch by a tgl_gemm_step (gemm_step.h). The
+ * functions below derive the launch list from it, and the members of the candidate but its times.
  */
 #ifndef TGL_GEMM_LAUNCH_H
 #define TGL_GEMM_LAUNCH_H

@@ -123,7 +123,7 @@ static void ladder_predict(const tgl_chip *chip, const tgl_shape *s, tgl_candida
         tgl_reject(c, tgl_repack_fault(g.repacks, g.repack_count));
 }
 
-/* ---- The table ------------------------------------------------------------------------------- */
+/* ---- Examples, and the family ---------------------------------------------------------------- */
 
 /* Rungs accept only untransposed operands. */
 static bool ladder_example(int index, tgl_type type, bool trans_a, bool trans_b, tgl_shape *shape)

@@ -298,8 +298,8 @@ tgl_status tgl_list_check(const tgl_launch_list *list);
 
 /* ---- At a run (launch_fill.c) ---------------------------------------------------------------- */
 
-/* Whether the tensor maps can describe the run's operands, that is, whether the operands begin at
- * multiples of TGL_MAP_ALIGNMENT bytes. */
+/* Whether the run can use the list: the matrix of each tensor map that is not optional begins at a
+ * multiple of TGL_MAP_ALIGNMENT bytes. */
 bool tgl_list_takes(const tgl_launch_list *list, const tgl_run *run);
 
 /* The alternative of a step that a run takes; NULL: the run skips the step. */
@@ -308,11 +308,14 @@ const tgl_launch *tgl_step_choose(const tgl_step *step, const tgl_run *run);
 /* The alternative of a step that a run takes if it has a product and all operands are aligned. */
 const tgl_launch *tgl_step_choose_aligned(const tgl_step *step);
 
-/* Writes the arguments of repetition `repeat` to `bytes`, launch->argument_bytes long. counters,
- * scratch: the two parts of the run's workspace. encode: writes the 128 bytes of tensor map
- * list.maps[map]; may be NULL if the list has no maps. context: passed to encode. */
+/* Writes the tensor map list.maps[map], which describes *tensor, with the base address `address`,
+ * to the 128 bytes at `to`. */
 typedef tgl_status tgl_encode_fn(void *context, const tgl_tensor *tensor, int map,
                                  const void *address, void *to);
+
+/* Writes the arguments of repetition `repeat` to `bytes`, launch->argument_bytes long. counters,
+ * scratch: the two parts of the run's workspace. encode, context: encode the tensor maps; encode
+ * may be NULL if the list has none. */
 tgl_status tgl_launch_fill(const tgl_launch_list *list, const tgl_launch *launch,
                            const tgl_run *run, char *counters, char *scratch, int64_t repeat,
                            tgl_encode_fn *encode, void *context, unsigned char *bytes);

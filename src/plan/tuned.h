@@ -20,8 +20,9 @@ typedef struct tgl_tuned {
 /* Entry `index` of the table; NULL beyond the last one. */
 const tgl_tuned *tgl_tuned_at(int index);
 
-/* The entry for this chip with the most similar shape; NULL if none is similar enough. except: an
- * entry to ignore, or NULL. */
+/* The entry with the most similar shape among those of this chip (for h100 those of h200) with the
+ * same type, layout and widths of copies; NULL if none is similar enough. except: an entry to
+ * ignore, or NULL. */
 const tgl_tuned *tgl_tuned_find(const char *chip, const tgl_shape *shape, const tgl_tuned *except);
 
 /* Whether the entry was measured on this chip for exactly this product. Entries are measured with

@@ -25,7 +25,7 @@ typedef enum tgl_operand {
     TGL_AT_SCALE_B,
     TGL_AT_SCALE_D,
     TGL_AT_GROUPS,
-    TGL_AT_AMAX,  /* written: the largest magnitude of D, an F32 */
+    TGL_AT_AMAX,  /* written, an F32: the largest magnitude of D before scale_d and rounding */
     TGL_AT_ZEROS, /* zero points of weights. Their factors are TGL_AT_SCALE_A or TGL_AT_SCALE_B */
     TGL_OPERANDS
 } tgl_operand;

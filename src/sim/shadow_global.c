@@ -26,7 +26,7 @@ enum {
                        cleared */
 };
 
-/* ---- Start and end --------------------------------------------------------------------------- */
+/* ---- Start and end of runs and launches ------------------------------------------------------ */
 
 static bool reserve_words(tgl_global_shadow *shadow, int which, size_t count)
 {

@@ -157,8 +157,10 @@ static inline __attribute__((always_inline)) void load_line(const float *from, i
         x[j] = _mm512_maskz_loadu_ps(first_of_16(k - 16 * j), from + 16 * j);
 }
 
-/* Packs up to 16 lines that are contiguous along k: line first + i becomes row i of each tile.
- * tile: 0 or 1, the half of the panel. */
+/* Packs up to 16 lines that are contiguous along k into half `tile` (0 or 1) of a panel. The half
+ * has a tile for each digit of each STEPS steps of k; line first + i becomes row i of each. Missing
+ * lines become zeros. unscale[i]: 2^16 / the scale of line i. Adds the lines' statistics to *seen.
+ */
 static void pack_digit_lines(char *to, int tile, const cpu_words_source *s, int64_t first,
                              float unscale[TILE_ROWS], cpu_exponents *seen)
 {
