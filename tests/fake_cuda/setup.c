@@ -15,7 +15,7 @@ static const char *const knobs[] = {
     "FAKE_NVRTC_ERROR", "FAKE_NVRTC_SPILL",  "FAKE_CUDA_POOLS",    "FAKE_CUDA_NAME",
     "FAKE_NVRTC_DELAY", "FAKE_CUDA_DIRTY",   "FAKE_NVRTC_VERSION", "FAKE_CUDA_SHARED",
     "FAKE_CUDA_US",     "FAKE_CUDA_FAST",    "TEGULA_WISDOM",      "TEGULA_EFFORT",
-    "FAKE_CUDA_LATE",   "FAKE_NVRTC_JOINT"};
+    "FAKE_CUDA_LATE",   "FAKE_NVRTC_JOINT",  "FAKE_NVRTC_MARK"};
 
 static const char *driver = FAKE_LIBCUDA; /* the fake driver that the current test uses */
 
@@ -147,7 +147,7 @@ int cache_entries(void)
 static void remove_folder(const char *path)
 {
     char name[512];
-    DIR *folder = opendir(path);
+    DIR *folder = path != NULL ? opendir(path) : NULL;
     if (folder == NULL) return;
     for (const struct dirent *entry; (entry = readdir(folder)) != NULL;) {
         snprintf(name, sizeof name, "%s/%s", path, entry->d_name);
