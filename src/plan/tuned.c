@@ -113,8 +113,8 @@ const tgl_tuned *tgl_tuned_find(const char *chip, const tgl_shape *s, const tgl_
 
 /* Whether the matrix allows the same copy width as the matrix that was measured, which was
  * contiguous with rows of `row` elements. */
-static bool has_measured_width(tgl_type type, int64_t row, int64_t lines, int64_t ld,
-                               int64_t batch, int64_t stride)
+static bool has_measured_width(tgl_type type, int64_t row, int64_t lines, int64_t ld, int64_t batch,
+                               int64_t stride)
 {
     if (is_wide(type, ld) != is_wide(type, row)) return false;
     return batch == 1 || (stride > 0 && is_wide(type, stride) == is_wide(type, row * lines));
@@ -125,10 +125,10 @@ bool tgl_tuned_is_for(const tgl_tuned *row, const char *chip, const tgl_shape *s
     return strcmp(row->chip, chip) == 0 && row->m == s->m && row->n == s->n && row->k == s->k &&
            row->batch == s->batch && is_of_type(row, s) && s->in_place && !s->device_scalars &&
            !s->pointers && tgl_epilogue_is_none(&s->epilogue) &&
-           has_measured_width(s->type_a, s->trans_a ? s->m : s->k, s->trans_a ? s->k : s->m,
-                              s->lda, s->batch, s->stride_a) &&
-           has_measured_width(s->type_b, s->trans_b ? s->k : s->n, s->trans_b ? s->n : s->k,
-                              s->ldb, s->batch, s->stride_b) &&
+           has_measured_width(s->type_a, s->trans_a ? s->m : s->k, s->trans_a ? s->k : s->m, s->lda,
+                              s->batch, s->stride_a) &&
+           has_measured_width(s->type_b, s->trans_b ? s->k : s->n, s->trans_b ? s->n : s->k, s->ldb,
+                              s->batch, s->stride_b) &&
            has_measured_width(s->type_d, s->n, s->m, s->ldd, s->batch, s->stride_d);
 }
 
