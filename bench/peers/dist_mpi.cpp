@@ -251,8 +251,7 @@ Library cosma_library(bool overlaps)
     return {overlaps ? "COSMA, overlap" : "COSMA", run, check, {}};
 }
 
-// ---- Products without communication
-// ----------------------------------------------------------------------------
+// ---- Products without communication ----------------------------------------
 
 // The matrices of a rank's product, its share of the longest axis.
 struct Share {

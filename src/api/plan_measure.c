@@ -19,10 +19,8 @@
 
 enum { SAMPLES = 5, RUNS_MAX = 256, FINALISTS = 3, WAVE_MAX = 16 };
 
-enum {
-    USUAL_RUNS = 4
-}; /* a candidate whose run is longer than a sample runs 2 to 1 + SAMPLES
-      times */
+/* Runs of a candidate whose run is longer than a sample: 2 if it is hopeless, else 1 + SAMPLES. */
+enum { USUAL_RUNS = 4 };
 
 static const double SAMPLE_SECONDS = 1e-3;  /* minimum duration of a sample, reached by repeated
                                                runs */
