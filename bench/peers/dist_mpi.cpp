@@ -110,8 +110,7 @@ bool nothing_to_check()
     return true;
 }
 
-// ---- Tegula and ScaLAPACK
-// --------------------------------------------------------------------------------------
+// ---- Tegula and ScaLAPACK -----------------------------------------------------------------------
 
 // A rank's part of a matrix, in the layouts of Tegula.
 struct Part {
@@ -225,8 +224,7 @@ Library scalapack_library(const char *name, const Layouts &layouts)
     return {name, run, [=] { return C->is_right_c(); }, {}};
 }
 
-// ---- COSMA
-// -----------------------------------------------------------------------------------------------------
+// ---- COSMA --------------------------------------------------------------------------------------
 
 Library cosma_library(bool overlaps)
 {
@@ -251,7 +249,7 @@ Library cosma_library(bool overlaps)
     return {overlaps ? "COSMA, overlap" : "COSMA", run, check, {}};
 }
 
-// ---- Products without communication ----------------------------------------
+// ---- Products without communication -------------------------------------------------------------
 
 // The matrices of a rank's product, its share of the longest axis.
 struct Share {
@@ -294,8 +292,7 @@ Library openblas_share()
     return {"local, OpenBLAS", run, nothing_to_check, {}};
 }
 
-// ---- Times
-// -----------------------------------------------------------------------------------------------------
+// ---- Times --------------------------------------------------------------------------------------
 
 double processor_seconds()
 {
