@@ -3,126 +3,13 @@
  * Measured plans on the cuda device, with the fake libraries: what is measured, remembered and
  * chosen.
  */
-#include "fake_cuda/setup.h"
-
-#include "base/processors.h"
-#include "compile_ahead.h"
+#include "measured_case.h"
 
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
-
-enum { SIZE = 64 };
-
-/* ---- The host's clock, so that no test depends on the load of the machine -------------------- */
-
-static double compilation_seconds; /* how far each compilation moves the library's clock */
-static _Atomic double host_seconds;
-static atomic_int waits; /* how often the library has asked for the time of a lock's limit */
-
-int __real_clock_gettime(clockid_t id, struct timespec *now);
-int __wrap_clock_gettime(clockid_t id, struct timespec *now);
-
-int __wrap_clock_gettime(clockid_t id, struct timespec *now)
-{
-    if (id != CLOCK_MONOTONIC) {
-        atomic_fetch_add(&waits, 1);
-        return __real_clock_gettime(id, now);
-    }
-    const double seconds = 1000 + host_seconds + compilation_seconds * compilations();
-    now->tv_sec = (time_t)seconds;
-    now->tv_nsec = (long)(1e9 * (seconds - (double)now->tv_sec));
-    return 0;
-}
-
-/* ---- Devices, plans and the wisdom ----------------------------------------------------------- */
-
-static const char *wisdom_path(void)
-{
-    static char path[200];
-    snprintf(path, sizeof path, "%s/wisdom", cache_folder());
-    return path;
-}
-
-static int setup(void **state)
-{
-    const int code = fake_setup(state);
-    setenv("FAKE_CUDA_US", "1000", 1);
-    setenv("FAKE_CUDA_FAST", "32", 1);
-    setenv("TEGULA_COMPUTE", "ieee", 1);
-    compilation_seconds = 0;
-    host_seconds = 0;
-    return code;
-}
-
-static int teardown(void **state)
-{
-    chmod(wisdom_path(), 0600);
-    unlink(wisdom_path());
-    return fake_teardown(state);
-}
-
-static tgl_problem problem_of_size(void)
-{
-    tgl_problem problem;
-    assert_status(tgl_problem_init(&problem, sizeof problem, TGL_F32, SIZE, SIZE, SIZE), TGL_OK);
-    return problem;
-}
-
-/* A plan with this effort and budget. */
-static tgl_plan *plan_with(tgl_device *dev, tgl_effort effort, double seconds)
-{
-    const tgl_problem problem = problem_of_size();
-    const tgl_plan_options options = {
-        .size = sizeof options, .effort = effort, .measure_seconds = seconds};
-    tgl_plan *plan;
-    assert_status(tgl_plan_create(dev, &problem, &options, &plan), TGL_OK);
-    return plan;
-}
-
-/* The kernel that a new device chooses with this effort. Returns text. */
-static const char *choice_of(tgl_effort effort, double seconds, char text[200])
-{
-    tgl_device *dev = open_device("cuda");
-    tgl_plan *plan = plan_with(dev, effort, seconds);
-    snprintf(text, 200, "%s", tgl_plan_kernel(plan));
-    tgl_plan_destroy(plan);
-    tgl_device_close(dev);
-    return text;
-}
-
-/* The content of the wisdom, which the caller frees; "" if there is none. *lines := its number of
- * lines. */
-static char *read_wisdom(int *lines)
-{
-    enum { SIZE_MAX_OF_FILE = 1 << 20 };
-    char *text = calloc(1, SIZE_MAX_OF_FILE);
-    assert_non_null(text);
-    FILE *file = fopen(wisdom_path(), "r");
-    if (file != NULL) {
-        assert_true(fread(text, 1, SIZE_MAX_OF_FILE - 1, file) < SIZE_MAX_OF_FILE - 1);
-        fclose(file);
-    }
-    *lines = 0;
-    for (const char *at = text; (at = strchr(at, '\n')) != NULL; at++)
-        ++*lines;
-    return text;
-}
-
-static int count_lines(void)
-{
-    int lines;
-    free(read_wisdom(&lines));
-    return lines;
-}
-
-static double device_seconds(void)
-{
-    return 1e-9 * (double)*(const uint64_t *)fake_function("fake_device_ns");
-}
 
 static void write_wisdom(const char *text)
 {
@@ -225,138 +112,6 @@ static void the_budget_is_a_fifth_of_a_second_by_default(void **state)
     choice_of(TGL_EFFORT_MEASURE, 0, kernel);
     const double used = device_seconds() - before;
     assert_true(used > 0.15 && used < 0.202);
-}
-
-/* Compilations of a second, whose waves begin within 2.5 * 1.8 s. A wave has a candidate for each
- * processor, and a candidate at most two kernels. */
-static void compiling_is_bounded_as_well(void **state)
-{
-    (void)state;
-    char kernel[200];
-    compilation_seconds = 1;
-    const int before = compilations();
-    choice_of(TGL_EFFORT_MEASURE, 1.8, kernel);
-    assert_in_range(compilations() - before, 5, 4 + 2 * tgl_processors());
-}
-
-/* With time for the power limit, waves begin within 10 budgets: all candidates are compiled. */
-static void a_patient_caller_waits_for_all_candidates(void **state)
-{
-    (void)state;
-    char kernel[200];
-    compilation_seconds = 0.5;
-    const int before = compilations();
-    choice_of(TGL_EFFORT_MEASURE, 2, kernel);
-    assert_in_range(compilations() - before, 25, 100); /* 2.5 budgets would end after 10 */
-}
-
-/* A wave has only candidates that there will be GPU time for: here the planner's choice. */
-static void what_there_is_no_time_for_is_not_compiled(void **state)
-{
-    (void)state;
-    char kernel[200];
-    const int before = compilations();
-    choice_of(TGL_EFFORT_MEASURE, 0.005, kernel); /* five runs */
-    assert_int_equal(compilations() - before, 1);
-    assert_int_equal(count_lines(), 1);
-}
-
-/* Candidates that were compiled when time was up: nothing is compiled that is not measured. */
-static void what_was_compiled_is_measured(void **state)
-{
-    (void)state;
-    char kernel[200];
-    compilation_seconds = 1;
-    choice_of(TGL_EFFORT_MEASURE, 1.8, kernel);
-    const int measured = count_lines();
-    unlink(wisdom_path());
-    setenv("FAKE_NVRTC_ERROR", "no compiler", 1);
-    choice_of(TGL_EFFORT_MEASURE, 1.8, kernel);
-    assert_in_range(measured, 2, 100);
-    assert_int_equal(measured, count_lines());
-}
-
-/* The planner's choice is compiled at the same time as other candidates. */
-static void the_choice_is_not_compiled_alone(void **state)
-{
-    (void)state;
-    char text[20], kernel[200];
-    if (tgl_processors() < 2) skip();
-    snprintf(text, sizeof text, "%d", compilations() + 2);
-    setenv("FAKE_NVRTC_JOINT", text, 1);
-    const time_t begin = time(NULL);
-    choice_of(TGL_EFFORT_MEASURE, 0.01, kernel);
-    assert_true(time(NULL) - begin < 20); /* what is compiled alone waits for 20 s */
-    const double used = device_seconds();
-    choice_of(TGL_EFFORT_MEASURE, 0.01, kernel); /* the choice was measured, so it was compiled */
-    assert_true(device_seconds() == used);
-}
-
-/* Candidates whose times the wisdom has are not compiled again, but for the finalists. */
-static void what_is_known_is_not_compiled(void **state)
-{
-    (void)state;
-    char kernel[200];
-    setenv("TEGULA_WISDOM", wisdom_path(), 1);
-    choice_of(TGL_EFFORT_MEASURE, 1.9, kernel);
-    assert_in_range(count_lines(), 20, 200);
-    setenv("TEGULA_CACHE", "off", 1);
-    const int before = compilations();
-    choice_of(TGL_EFFORT_MEASURE, 2, kernel);
-    assert_in_range(compilations() - before, 1, 10);
-}
-
-/* A kernel that cannot be compiled is tried once, and the others are measured. */
-static void candidates_that_do_not_compile_are_left_out(void **state)
-{
-    (void)state;
-    char kernel[200];
-    choice_of(TGL_EFFORT_ESTIMATE, 0, kernel);
-    const int before = compilations();
-    setenv("FAKE_NVRTC_ERROR", "no compiler", 1);
-    choice_of(TGL_EFFORT_MEASURE, 0.5, kernel);
-    const int tried = compilations() - before;
-    assert_in_range(tried, 10, 40); /* twice the candidates would be more than 50 */
-    assert_int_equal(count_lines(), 1);
-    choice_of(TGL_EFFORT_MEASURE, 0.5, kernel); /* it knows the choice */
-    assert_int_equal(compilations() - before, tried);
-}
-
-/* Candidates that are compiled are measured before any other is compiled. */
-static void what_is_compiled_comes_first(void **state)
-{
-    (void)state;
-    char kernel[200];
-    tgl_device *dev = open_device("cuda");
-    assert_product(dev, NULL, SIZE, SIZE, SIZE);
-    assert_product(dev, "simt_32x64x16", SIZE, SIZE, SIZE);
-    tgl_device_close(dev);
-    const int before = compilations();
-    /* Two candidates leave 0.05 ms, less than a run. */
-    choice_of(TGL_EFFORT_MEASURE, 0.01005, kernel);
-    assert_int_equal(compilations(), before);
-    int lines;
-    char *text = read_wisdom(&lines);
-    assert_int_equal(lines, 2);
-    assert_non_null(strstr(text, "simt_32x64x16"));
-    free(text);
-}
-
-/* Threads measure one after another, so a benchmark's threads would wait for each other. */
-static void compiling_ahead_measures_nothing(void **state)
-{
-    (void)state;
-    setenv("TEGULA_EFFORT", "measure:0.1", 1);
-    tgl_problem problems[2] = {problem_of_size(), problem_of_size()};
-    problems[1].m = problems[1].lda = 2 * SIZE;
-    const suite s = {.problems = problems, .count = 2};
-    tgl_device *dev = open_device("cuda");
-    const contest_settings settings = {.dev = dev, .plan = {.size = sizeof settings.plan}};
-    const int before = compilations();
-    compile_ahead(&settings, &s);
-    assert_in_range(compilations() - before, 1, 8);
-    assert_int_equal(count_lines(), 0);
-    tgl_device_close(dev);
 }
 
 static void the_power_limit_takes_a_larger_budget(void **state)
@@ -794,22 +549,13 @@ static void options_are_checked(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup_measured, teardown_measured)
     const struct CMUnitTest tests[] = {
         TEST(the_fastest_is_chosen_and_remembered),
         TEST(a_measured_product_is_right),
         TEST(the_budget_is_kept),
         TEST(a_large_product_is_measured_once),
         TEST(the_budget_is_a_fifth_of_a_second_by_default),
-        TEST(compiling_is_bounded_as_well),
-        TEST(a_patient_caller_waits_for_all_candidates),
-        TEST(what_there_is_no_time_for_is_not_compiled),
-        TEST(what_was_compiled_is_measured),
-        TEST(the_choice_is_not_compiled_alone),
-        TEST(what_is_known_is_not_compiled),
-        TEST(candidates_that_do_not_compile_are_left_out),
-        TEST(what_is_compiled_comes_first),
-        TEST(compiling_ahead_measures_nothing),
         TEST(the_power_limit_takes_a_larger_budget),
         TEST(the_property_counts_what_was_measured),
         TEST(a_named_kernel_is_not_measured),
