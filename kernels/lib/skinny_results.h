@@ -168,6 +168,25 @@ typedef float4 four_sums;
 #define load_sums(from) __ldcg((const float4 *)(from))
 #endif
 
+/* *to += the sums of `count` blocks, of which the first is at `from`. A thread loads the sums of
+ * BLOCKS_AT_ONCE blocks before it adds them: it waits for L2 once for all of them. */
+enum { BLOCKS_AT_ONCE = ACCUMULATE == TYPE_F64 ? 2 : 4 };
+static __device__ __forceinline__ void add_sums_of(four_sums *to, const accumulate_t *from,
+                                                   int count)
+{
+#pragma unroll 1
+    for (int first = 0; first < count; first += BLOCKS_AT_ONCE) {
+        four_sums x[BLOCKS_AT_ONCE];
+#pragma unroll
+        for (int i = 0; i < BLOCKS_AT_ONCE; i++)
+            if (first + i < count) x[i] = load_sums(&from[(first + i) * (2 * TILE * COUNT)]);
+#pragma unroll
+        for (int i = 0; i < BLOCKS_AT_ONCE; i++)
+            if (first + i < count)
+                to->x += x[i].x, to->y += x[i].y, to->z += x[i].z, to->w += x[i].w;
+    }
+}
+
 /* Called by all blocks of a split tile after they have stored their sums in the workspace. The last
  * block to finish adds the sums of all blocks, and stores the results. */
 static __device__ __forceinline__ void add_blocks(const struct tgl_gemm_args *args,
@@ -180,32 +199,16 @@ static __device__ __forceinline__ void add_blocks(const struct tgl_gemm_args *ar
     unsigned *counter = &args->counters[(long long)blockIdx.z * tiles + tile];
     if (!is_last_block(counter, to - from + 1)) return;
 
-    enum { FOURS_EACH = (TILE * COUNT / 4 + THREADS - 1) / THREADS };
-    four_sums sums[FOURS_EACH];
-    const accumulate_t *part = partial_of(args, w, from, tile);
-    for (int b = from; b <= to; b++) {
-#pragma unroll
-        for (int i = 0; i < FOURS_EACH; i++) {
-            const int at = ((int)threadIdx.x + i * THREADS) * 4;
-            if (at >= TILE * COUNT) continue;
-            const four_sums x = load_sums(&part[at]);
-            if (b == from) {
-                sums[i] = x;
-                continue;
-            }
-            sums[i].x += x.x, sums[i].y += x.y, sums[i].z += x.z, sums[i].w += x.w;
-        }
-        part = b == from ? partial_of(args, w, from + 1, tile) : part + 2 * TILE * COUNT;
-    }
-#pragma unroll
-    for (int i = 0; i < FOURS_EACH; i++) {
-        const int at = ((int)threadIdx.x + i * THREADS) * 4, s = at / TILE;
-        accumulate_t four[4];
-        if (at >= TILE * COUNT) continue;
-        four[0] = sums[i].x, four[1] = sums[i].y, four[2] = sums[i].z, four[3] = sums[i].w;
+    const accumulate_t *own = partial_of(args, w, from, tile);
+    const accumulate_t *others = partial_of(args, w, from + 1, tile);
+#pragma unroll 1
+    for (int at = (int)threadIdx.x * 4; at < TILE * COUNT; at += THREADS * 4) {
+        four_sums sums = load_sums(&own[at]);
+        add_sums_of(&sums, &others[at], to - from);
+        const accumulate_t four[4] = {sums.x, sums.y, sums.z, sums.w};
 #pragma unroll
         for (int e = 0; e < 4; e++)
-            skinny_store_result(args, o, four[e], tile * TILE + at % TILE + e, s);
+            skinny_store_result(args, o, four[e], tile * TILE + at % TILE + e, at / TILE);
     }
 }
 

@@ -36,7 +36,7 @@ typedef float4 sum_vector;
 static __device__ __forceinline__ bool
 sum_over_units(accumulate_t *acc, const struct tgl_gemm_args *args, const struct unit *u)
 {
-    enum { VECTORS = SUMS / IN_VECTOR }; /* vectors of a thread's sums */
+    enum { VECTORS = SUMS / IN_VECTOR, AT_ONCE = SPLITS_AT_ONCE(SUMS) };
     sum_vector *sums = (sum_vector *)args->workspace +
                        (long long)u->tile * u->splits * (BM * BN / IN_VECTOR) + threadIdx.x;
 #pragma unroll
@@ -47,13 +47,19 @@ sum_over_units(accumulate_t *acc, const struct tgl_gemm_args *args, const struct
     for (int i = 0; i < SUMS; i++)
         acc[i] = 0;
 #pragma unroll 1
-    for (int split = 0; split < u->splits; split++) {
-        const sum_vector *from = &sums[split * VECTORS * SUM_THREADS];
+    for (int first = 0; first < u->splits; first += AT_ONCE) {
+        sum_vector loaded[AT_ONCE][VECTORS];
 #pragma unroll
-        for (int i = 0; i < VECTORS; i++) {
-            const sum_vector v = __ldcg(&from[i * SUM_THREADS]);
-            ADD_VECTOR(&acc[i * IN_VECTOR], v);
-        }
+        for (int s = 0; s < AT_ONCE; s++)
+#pragma unroll
+            for (int i = 0; i < VECTORS; i++)
+                if (first + s < u->splits)
+                    loaded[s][i] = __ldcg(&sums[((first + s) * VECTORS + i) * SUM_THREADS]);
+#pragma unroll
+        for (int s = 0; s < AT_ONCE; s++)
+#pragma unroll
+            for (int i = 0; i < VECTORS; i++)
+                if (first + s < u->splits) ADD_VECTOR(&acc[i * IN_VECTOR], loaded[s][i]);
     }
     return true;
 }
