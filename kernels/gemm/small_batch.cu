@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * GEMM for batches of small products: D of a product is one tile of BM x BN or, if TILED, a few of
- * them; any k. A and B are F32 or a 16-bit type, with sums in F32, or F64. Loading the operands of
- * such a product takes longer than multiplying them. Blocks are therefore persistent: they compute
- * one tile of D after the other. While they multiply, they copy the next tiles of operands, STAGES
- * - 1 tiles ahead.
+ * GEMM for batches of small products, one tile of D each: m up to BM, n up to BN, any k. A and B
+ * are F32 or a 16-bit type, with sums in F32, or F64. Loading the operands of such a product takes
+ * longer than multiplying them. Blocks are therefore persistent: they compute one product after the
+ * other. While they multiply, they copy the next tiles of operands, STAGES - 1 tiles ahead.
  *
- * GROUP threads compute a tile of D, TM x TN results each. A block has PER_BLOCK such groups;
- * blocks of a single warp are the fastest. An operand has the same type and layout in shared memory
- * as in global memory, so that for all transposes VEC elements are copied at once: a K-major
- * operand as lines of BK elements, an MN-major operand as BK lines. In both cases a thread reads
- * groups of four elements: four successive k of one row or column, or four neighbours of one k.
- * Elements outside of the operands are filled with zeros, up to the next multiple of four of k.
+ * GROUP threads compute a product, TM x TN results each. A block has PER_BLOCK such groups; blocks
+ * of a single warp are the fastest. An operand has the same type and layout in shared memory as in
+ * global memory, so that for all transposes VEC elements are copied at once: a K-major operand as
+ * lines of BK elements, an MN-major operand as BK lines. In both cases a thread reads groups of
+ * four elements: four successive k of one row or column, or four neighbours of one k. Elements
+ * outside of the operands are filled with zeros.
  *
- * Grid: x = blocks. Each takes every gridDim.x'th group of PER_BLOCK tiles of args.batch products.
+ * Grid: x = blocks. Each takes every gridDim.x'th group of PER_BLOCK products of args.batch.
  */
 #include "lib/async_copy.h"
 #include "lib/dynamic_shared.h"
@@ -24,10 +23,10 @@
 #include "lib/operands.h"
 
 #ifndef BM
-#define BM 16 /* rows of a tile: at least m, unless TILED */
+#define BM 16 /* rows of a tile: at least m */
 #endif
 #ifndef BN
-#define BN 16 /* columns of a tile: at least n, unless TILED */
+#define BN 16 /* columns of a tile: at least n */
 #endif
 #ifndef BK
 #define BK 16 /* depth of a tile in shared memory */
@@ -42,10 +41,7 @@
 #define STAGES 2 /* tiles in shared memory: one is multiplied while the others arrive */
 #endif
 #ifndef PER_BLOCK
-#define PER_BLOCK 2 /* tiles of D that a block computes at once */
-#endif
-#ifndef TILED
-#define TILED 0 /* 0: a product is one tile; 1: several */
+#define PER_BLOCK 2 /* products that a block computes at once */
 #endif
 #ifndef TRANS_A
 #define TRANS_A 0 /* 0: A is m x k; 1: k x m */
@@ -114,7 +110,6 @@ static __device__ __forceinline__ void copy_some(element_t *shared, const struct
     const int copy = (int)threadIdx.x % GROUP + i * GROUP;
     if (copies % GROUP && copy >= copies) return;
     const int line = copy / per_line, at = copy % per_line * vec;
-    if ((k_major ? at : line) >= (tile->depth + 3) / 4 * 4) return;
     const bool valid = line < (k_major ? tile->inside : tile->depth) &&
                        at < (k_major ? tile->depth : tile->inside);
 #if TYPE_A == TYPE_F32
@@ -234,37 +229,11 @@ static __device__ __forceinline__ void small_batch_multiply_tile(accumulate_t (*
     }
 }
 
-/* A tile of D: its product, and its first row and column. */
-struct small_batch_tile {
-    int product, row, col;
-};
-
-static __device__ __forceinline__ int small_batch_tiles(const struct tgl_gemm_args *args)
-{
-    return TILED ? ((args->m - 1) / BM + 1) * ((args->n - 1) / BN + 1) : 1;
-}
-
-/* The tile number `at` of the batch, product by product. */
-static __device__ __forceinline__ struct small_batch_tile
-small_batch_tile_of(const struct tgl_gemm_args *args, int at)
-{
-    struct small_batch_tile tile = {at, 0, 0};
-#if TILED
-    const int across = (args->n - 1) / BN + 1, tiles = small_batch_tiles(args);
-    const int in_product = at % tiles;
-    tile.product = at / tiles;
-    tile.row = in_product / across * BM;
-    tile.col = in_product % across * BN;
-#endif
-    (void)args;
-    return tile;
-}
-
 /* The state of the copies. */
 struct small_batch_copier {
-    int tile, k; /* the next tiles of operands to copy: the first of their PER_BLOCK tiles of D, and
-                    their first k */
-    int stage;   /* the stage to fill next */
+    int product, k; /* the next tiles to copy: the first of their PER_BLOCK products, and their
+                       first k */
+    int stage;      /* the stage to fill next */
 };
 
 /* Copies the next tiles of A and B, if there are any. Each call commits a group of copies, which is
@@ -274,26 +243,23 @@ static __device__ __forceinline__ void small_batch_copy_step(struct small_batch_
                                                              const struct tgl_gemm_args *args,
                                                              bool multiplies)
 {
-    const int tiles = args->batch * small_batch_tiles(args);
-    if (multiplies && c->k < args->k && c->tile < tiles) {
-        const int number = c->tile + (int)threadIdx.x / GROUP;
-        const bool exists = number < tiles;
-        const struct small_batch_tile at = small_batch_tile_of(args, exists ? number : 0);
-        const element_a *A = A_OF(args, (long long)at.product);
-        const element_b *B = B_OF(args, (long long)at.product);
+    const int product = c->product + (int)threadIdx.x / GROUP;
+    if (multiplies && c->k < args->k && c->product < args->batch) {
+        const bool exists = product < args->batch;
+        const long long at = exists ? product : 0;
+        const element_a *A = A_OF(args, at);
+        const element_b *B = B_OF(args, at);
         element_t *stage = stages + c->stage * (PER_BLOCK * STAGE);
         const int depth = min(BK, args->k - c->k);
-        const struct tile a = {
-            A + (A_ALONG_K ? at.row * args->lda + c->k : c->k * args->lda + at.row),
-            (unsigned)args->lda, exists ? args->m - at.row : 0, depth};
-        const struct tile b = {
-            B + (B_ALONG_K ? at.col * args->ldb + c->k : c->k * args->ldb + at.col),
-            (unsigned)args->ldb, exists ? args->n - at.col : 0, depth};
+        const struct tile a = {A + (A_ALONG_K ? c->k : c->k * args->lda), (unsigned)args->lda,
+                               exists ? args->m : 0, depth};
+        const struct tile b = {B + (B_ALONG_K ? c->k : c->k * args->ldb), (unsigned)args->ldb,
+                               exists ? args->n : 0, depth};
         small_batch_copy_tile(stage, &a, BM, VEC_A, A_ALONG_K);
         small_batch_copy_tile(stage + A_SIZE, &b, BN, VEC_B, B_ALONG_K);
         c->stage = c->stage + 1 == STAGES ? 0 : c->stage + 1;
         c->k += BK;
-        if (c->k >= args->k) c->k = 0, c->tile += gridDim.x * PER_BLOCK;
+        if (c->k >= args->k) c->k = 0, c->product += gridDim.x * PER_BLOCK;
     }
     async_commit();
 }
@@ -326,8 +292,8 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
         small_batch_copy_step(&copier, stages, &args, multiplies);
 
     int stage = 0;
-    const int tiles = args.batch * small_batch_tiles(&args);
-    for (int first = (int)blockIdx.x * PER_BLOCK; first < tiles; first += gridDim.x * PER_BLOCK) {
+    for (int first = (int)blockIdx.x * PER_BLOCK; first < args.batch;
+         first += gridDim.x * PER_BLOCK) {
         accumulate_t acc[TM][TN] = {{0}};
         for (int k = 0; multiplies && k < args.k; k += BK) {
             small_batch_wait_for_copies();
@@ -336,18 +302,18 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
                                       args.k - k);
             stage = stage + 1 == STAGES ? 0 : stage + 1;
         }
-        if (first + group >= tiles) continue;
-        const struct small_batch_tile at = small_batch_tile_of(&args, first + group);
-        element_d *D = D_OF(&args, (long long)at.product);
-        const struct epilogue_operands with = epilogue_operands(&args, D, at.product);
+        const long long product = first + group;
+        if (product >= args.batch) continue;
+        element_d *D = D_OF(&args, product);
+        const struct epilogue_operands with = epilogue_operands(&args, D, product);
         const bool aligned = ROWS_ARE_ON_16_BYTES(&args, &with);
 #pragma unroll
         for (int i = 0; i < TM; i++) {
-            const int row = at.row + lane_m * 4 + i / 4 * 4 * LANES_M + i % 4;
+            const int row = lane_m * 4 + i / 4 * 4 * LANES_M + i % 4;
             if (row >= args.m) continue;
 #pragma unroll
             for (int j = 0; j < TN; j += 4) {
-                const int col = at.col + lane_n * 4 + j * LANES_N;
+                const int col = lane_n * 4 + j * LANES_N;
                 epilogue_store4(&args, &with, &acc[i][j], row, col, 0, args.n - col, aligned);
             }
         }

@@ -12,8 +12,7 @@
  * programming guide, "Memory Fence Functions", each thread fences its own store. That is correct,
  * too, but every fence waits for the memory and invalidates lines of L1.
  *
- * Partial sums are read with __ldcg(), from L2. A thread that has few sums of a block loads those
- * of SPLITS_AT_ONCE blocks together before it adds them: it waits for L2 once for all of them.
+ * Partial sums are read with __ldcg(), from L2.
  */
 #ifndef TGL_LAST_BLOCK_H
 #define TGL_LAST_BLOCK_H
@@ -23,11 +22,6 @@
 #ifndef LAST_BLOCK_BARRIER
 #define LAST_BLOCK_BARRIER() __syncthreads()
 #endif
-
-/* The number of blocks of which a thread with `sums` sums loads the sums together: as many as 32
- * registers hold, at most 4. */
-#define SUM_REGISTERS(sums)  ((sums) * (int)sizeof(accumulate_t) / 4)
-#define SPLITS_AT_ONCE(sums) (SUM_REGISTERS(sums) <= 8 ? 4 : SUM_REGISTERS(sums) <= 16 ? 2 : 1)
 
 /* ---- In one call ----------------------------------------------------------------------------- */
 

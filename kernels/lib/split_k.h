@@ -12,26 +12,25 @@
 #include "lib/gemm_args.h"
 #include "lib/last_block.h"
 
-/* acc += the sums of splits 1 to splits - 1. from: this thread's first sum of split 0. */
+/* The number of splits whose sums a thread loads together before it adds them. With small tiles it
+ * would otherwise wait for L2 once per split. */
+#define SPLITS_AT_ONCE (SUMS <= 8 ? 4 : SUMS <= 16 ? 2 : 1)
+
+/* acc += the sums of `count` splits, of which the first is at `from`. */
 static __device__ __forceinline__ void add_splits(accumulate_t *acc, const accumulate_t *from,
-                                                  const int splits)
+                                                  const int count)
 {
-    enum { AT_ONCE = SPLITS_AT_ONCE(SUMS) };
-#pragma unroll 1
-    for (int first = 1; first < splits; first += AT_ONCE) {
-        accumulate_t sums[AT_ONCE][SUMS];
+    accumulate_t sums[SPLITS_AT_ONCE][SUMS];
 #pragma unroll
-        for (int s = 0; s < AT_ONCE; s++)
+    for (int s = 0; s < count; s++)
 #pragma unroll
-            for (int e = 0; e < SUMS; e++)
-                if (first + s < splits)
-                    sums[s][e] = __ldcg(&from[(first + s) * (BM * BN) + e * SLICE_THREADS]);
+        for (int e = 0; e < SUMS; e++)
+            sums[s][e] = __ldcg(&from[s * (BM * BN) + e * SLICE_THREADS]);
 #pragma unroll
-        for (int s = 0; s < AT_ONCE; s++)
+    for (int s = 0; s < count; s++)
 #pragma unroll
-            for (int e = 0; e < SUMS; e++)
-                if (first + s < splits) acc[e] += sums[s][e];
-    }
+        for (int e = 0; e < SUMS; e++)
+            acc[e] += sums[s][e];
 }
 
 /* acc := the sum over the blocks of a split tile. Every block stores its sums in the workspace,
@@ -60,7 +59,17 @@ static __device__ __forceinline__ bool sum_over_blocks(const struct tgl_gemm_arg
 #pragma unroll
         for (int e = 0; e < SUMS; e++)
             acc[e] = __ldcg(&from[e * SLICE_THREADS]);
-    add_splits(acc, from, args->splits);
+    int s = 1;
+#pragma unroll 1
+    for (; SPLITS_AT_ONCE > 1 && s + SPLITS_AT_ONCE <= args->splits; s += SPLITS_AT_ONCE) {
+        add_splits(acc, from + BM * BN, SPLITS_AT_ONCE);
+        from += SPLITS_AT_ONCE * (BM * BN);
+    }
+#pragma unroll 1
+    for (; s < args->splits; s++) {
+        from += BM * BN;
+        add_splits(acc, from, 1);
+    }
     return true;
 }
 

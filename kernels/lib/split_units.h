@@ -31,12 +31,17 @@ typedef float4 sum_vector;
 #define ADD_VECTOR(to, v) ((to)[0] += (v).x, (to)[1] += (v).y, (to)[2] += (v).z, (to)[3] += (v).w)
 #endif
 
+/* The number of units whose sums a thread loads together before it adds them. With small tiles it
+ * would otherwise wait for L2 once per unit. */
+#define SUM_REGISTERS (SUMS * (int)sizeof(accumulate_t) / 4)
+enum { UNITS_AT_ONCE = SUM_REGISTERS <= 8 ? 4 : SUM_REGISTERS <= 16 ? 2 : 1 };
+
 /* Stores the sums of unit *u in the workspace. Returns true in the tile's unit that finishes last:
  * acc is then the sum of all units of the tile, in the order of K. */
 static __device__ __forceinline__ bool
 sum_over_units(accumulate_t *acc, const struct tgl_gemm_args *args, const struct unit *u)
 {
-    enum { VECTORS = SUMS / IN_VECTOR, AT_ONCE = SPLITS_AT_ONCE(SUMS) };
+    enum { VECTORS = SUMS / IN_VECTOR }; /* vectors of a thread's sums */
     sum_vector *sums = (sum_vector *)args->workspace +
                        (long long)u->tile * u->splits * (BM * BN / IN_VECTOR) + threadIdx.x;
 #pragma unroll
@@ -47,16 +52,16 @@ sum_over_units(accumulate_t *acc, const struct tgl_gemm_args *args, const struct
     for (int i = 0; i < SUMS; i++)
         acc[i] = 0;
 #pragma unroll 1
-    for (int first = 0; first < u->splits; first += AT_ONCE) {
-        sum_vector loaded[AT_ONCE][VECTORS];
+    for (int first = 0; first < u->splits; first += UNITS_AT_ONCE) {
+        sum_vector loaded[UNITS_AT_ONCE][VECTORS];
 #pragma unroll
-        for (int s = 0; s < AT_ONCE; s++)
+        for (int s = 0; s < UNITS_AT_ONCE; s++)
 #pragma unroll
             for (int i = 0; i < VECTORS; i++)
                 if (first + s < u->splits)
                     loaded[s][i] = __ldcg(&sums[((first + s) * VECTORS + i) * SUM_THREADS]);
 #pragma unroll
-        for (int s = 0; s < AT_ONCE; s++)
+        for (int s = 0; s < UNITS_AT_ONCE; s++)
 #pragma unroll
             for (int i = 0; i < VECTORS; i++)
                 if (first + s < u->splits) ADD_VECTOR(&acc[i * IN_VECTOR], loaded[s][i]);

@@ -22,8 +22,8 @@ enum {
     PLAIN_WAIT_CYCLES = 900,       /* as WAIT_CYCLES, with copies through registers */
     STORE_BYTES_A_CLOCK = 32,      /* rate of stores of D in aligned groups of four elements */
     SINGLE_BYTES_A_CLOCK = 8,      /* rate of stores of D as scalars */
-    REDUCE_CYCLES = 1600,          /* cycles of a split tile for fences and its counter */
-    SPLIT_CYCLES = 130,            /* cycles for each split of a tile, because splits add their sums
+    REDUCE_CYCLES = 1200,          /* cycles of a split tile for fences and its counter */
+    SPLIT_CYCLES = 400,            /* cycles for each split of a tile, because splits add their sums
                                       in order */
     SPLIT_BYTES_A_CLOCK = 26,      /* rate at which a block exchanges sums with L2 */
     READ_BYTES_A_CLOCK = 128,      /* rate of reading fragments from shared memory */

@@ -24,7 +24,7 @@ enum {
     SINGLE_BYTES_A_CLOCK = 7, /* rate of stores of D as scalars */
     REDUCE_CYCLES = 900,      /* cycles of a split tile for fences, its counter, and the last
                                  block's sum */
-    SPLIT_CYCLES = 130, /* cycles for each cluster of a split tile, because clusters add their sums
+    SPLIT_CYCLES = 220, /* cycles for each cluster of a split tile, because clusters add their sums
                            in order */
     SLICE_BYTES_A_CLOCK = 100, /* rate at which slices write sums to shared memory and add them */
     BLOCK_BYTES_A_CLOCK = 26,  /* rate at which a block exchanges sums with L2 */

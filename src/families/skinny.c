@@ -230,7 +230,8 @@ static const char *skinny_make_geometry(const tgl_shape *s, const tgl_choice *ch
 /* Constants of the cost model, fitted to measurements on an H200. */
 enum {
     BLOCK_CYCLES = 10000, /* cycles of a block before its first load and after its last one */
-    SUM_CYCLES = 2500,    /* cycles to add partial sums */
+    SUM_CYCLES = 2500,    /* cycles to add the partial sums of a few splits */
+    SPLIT_CYCLES = 150,   /* more cycles for each split of a tile and four sums of a thread */
 };
 
 static const double LEAST_FFMA_SHARE = 0.5; /* minimum of ffma_share() */
@@ -250,6 +251,14 @@ static double ffma_share(const skinny_geometry *g, int blocks)
 {
     const int warps = blocks * g->step.threads / 32 / TGL_SCHEDULERS;
     return !is_straight(g, g->width) ? 1 : warps < 3 ? 0.8 : LEAST_FFMA_SHARE;
+}
+
+/* Cycles of a block to add the partial sums of a tile's splits: a loop over groups of four sums, in
+ * which a thread waits for L2 once for a few splits. */
+static double skinny_sum_cycles(const skinny_geometry *g)
+{
+    const int64_t fours = tgl_ceil_div(g->tile * g->row->count, 4 * g->step.threads);
+    return SUM_CYCLES + (double)(SPLIT_CYCLES * g->step.args.splits * fours);
 }
 
 /* Sets the times of *c. FFMAs and loads overlap only partly: memory time + ffma_share() * FFMA
@@ -275,7 +284,7 @@ static void skinny_predict_time(const tgl_chip *chip, const tgl_shape *s, const 
     const double ffmas = batch * (g->row->count + (g->size == 2)) * (double)(tiles * g->tile) * k;
     const bool is_split = g->step.args.splits > 1;
     const double sums = is_split ? 2 * (double)g->step.scratch_bytes : 0;
-    const double around = is_split ? BLOCK_CYCLES + SUM_CYCLES : BLOCK_CYCLES;
+    const double around = is_split ? BLOCK_CYCLES + skinny_sum_cycles(g) : BLOCK_CYCLES;
     c->compute = ffmas / (lanes * clock * busy * balance);
     c->memory = (tgl_operand_bytes(s) + sums) /
                     (tgl_stream_rate(chip, active, bytes_in_flight(g)) * balance) +

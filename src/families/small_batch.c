@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * gemm/small_batch.cu: batches of small products on CUDA cores. A block computes whole products, or
- * tiles of them, one or two at a time, and loops over the batch.
+ * gemm/small_batch.cu: batches of small products on CUDA cores. A block computes whole products,
+ * one or two at a time, and loops over the batch.
  */
 #include "families/gemm_launch.h"
 #include "families/unsupported.h"
@@ -13,10 +13,10 @@
 
 typedef struct small_batch_row {
     const char *name;
-    int bm, bn, bk; /* rows and columns of a tile of D; depth of a tile of A and B in K */
+    int bm, bn, bk; /* maximum m and n of the product; depth of a tile in K */
     int tm, tn;     /* the part of the tile that a thread computes */
     int stages;     /* number of tiles of A and B, bk deep, in shared memory */
-    int per_block;  /* tiles of D that a block computes at once */
+    int per_block;  /* products that a block computes at once */
     int min_blocks; /* minimum resident blocks of an SM, which limits the registers */
     int registers;  /* per thread, as compiled for sm_90a */
     int min_blocks_more, registers_more; /* the same for kernels that need more registers
@@ -36,8 +36,8 @@ static const small_batch_row small_batch_rows[] = {
 };
 // clang-format on
 
-/* blocks: the maximum number of blocks, which divide the tiles among them. By default there is one
- * block for every per_block tiles. */
+/* blocks: the maximum number of blocks, which divide the batch among them. By default there is one
+ * block for every per_block products. */
 static const char *const small_batch_options[] = {"blocks", NULL};
 enum { BLOCKS };
 
@@ -46,7 +46,6 @@ enum { BLOCKS };
 /* How a choice (a configuration and its options) computes a product. */
 typedef struct small_batch_geometry {
     const small_batch_row *row;
-    int64_t tiles_m, tiles_n; /* of a product */
     tgl_gemm_step step;
 } small_batch_geometry;
 
@@ -80,28 +79,18 @@ static bool needs_more(const tgl_shape *s, int vec_a, int vec_b)
     return size == 8 || (size == 2 && (vec_a < 8 || vec_b < 8));
 }
 
-/* Whether the products have few enough tiles: one, or a few in a batch. Other families divide K of
- * a single product, or copy an operand for larger tiles. */
-static bool small_batch_takes(const tgl_shape *s, const small_batch_geometry *g)
-{
-    enum { TILES_MAX = 32 };
-    if (g->tiles_m > TILES_MAX || g->tiles_n > TILES_MAX) return false;
-    return g->tiles_m * g->tiles_n <= (s->batch > 1 ? TILES_MAX : 1);
-}
-
 /* Returns NULL, or why the choice cannot compute the product. */
 static const char *small_batch_make_geometry(const tgl_shape *s, const tgl_choice *choice,
                                              small_batch_geometry *g)
 {
+    enum { BATCH_MAX = INT_MAX / 2 };
     const small_batch_row *t = tgl_choice_row(choice);
-    *g = (small_batch_geometry){
-        .row = t, .tiles_m = tgl_ceil_div(s->m, t->bm), .tiles_n = tgl_ceil_div(s->n, t->bn)};
-    if (!small_batch_takes(s, g)) return "it takes fewer rows or columns";
-    const int64_t blocks = tgl_option(choice, BLOCKS, 0), tiles = g->tiles_m * g->tiles_n;
-    const int64_t most = tgl_min64(s->batch, INT_MAX / 2 / tiles);
-    const int64_t needed = tgl_ceil_div(most * tiles, t->per_block);
+    const int64_t blocks = tgl_option(choice, BLOCKS, 0), most = tgl_min64(s->batch, BATCH_MAX);
+    const int64_t needed = tgl_ceil_div(most, t->per_block);
     const int vec_a = tgl_copy_width(s, s->trans_a ? s->m : s->k, s->lda, s->stride_a);
     const int vec_b = tgl_copy_width(s, s->trans_b ? s->k : s->n, s->ldb, s->stride_b);
+    *g = (small_batch_geometry){.row = t};
+    if (s->m > t->bm || s->n > t->bn) return "it takes fewer rows or columns";
     if (small_batch_is_wide(t, s)) return "the leading dimensions are too large for it";
     g->step = (tgl_gemm_step){
         .name = t->name,
@@ -140,14 +129,15 @@ static double small_batch_copy_cycles(double edge, double depth, int vec, int si
     return edge * depth / vec / 32 * (vec * size == 16 ? COPY_CYCLES : NARROW_COPY_CYCLES);
 }
 
-/* Cycles that an SM takes for a tile of D, apart from the loads. */
-static double small_batch_tile_cycles(const tgl_chip *chip, const tgl_shape *s,
-                                      const small_batch_geometry *g)
+/* Cycles that an SM takes for a product, apart from the loads. */
+static double small_batch_product_cycles(const tgl_chip *chip, const tgl_shape *s,
+                                         const small_batch_geometry *g)
 {
     const small_batch_row *t = g->row;
     const int size = (int)tgl_type_size(s->type_a);
-    const double depth = 4 * (double)tgl_ceil_div(s->k, 4);
-    return t->bm * t->bn * depth / tgl_fma_lanes(chip, s->type_accumulate) * FFMA_SHARE +
+    const double depth = (double)(tgl_ceil_div(s->k, t->bk) * t->bk);
+    const double ffmas = (double)(t->bm * t->bn) * 4 * (double)tgl_ceil_div(s->k, 4);
+    return ffmas / tgl_fma_lanes(chip, s->type_accumulate) * FFMA_SHARE +
            small_batch_copy_cycles(t->bm, depth, g->step.vec_a, size) +
            small_batch_copy_cycles(t->bn, depth, g->step.vec_b, size);
 }
@@ -162,21 +152,18 @@ static void small_batch_predict_time(const tgl_chip *chip, const tgl_shape *s,
     c->blocks = (double)g->step.blocks;
     const double active = c->blocks < slots ? c->blocks : slots, of_sm = ceil(active / chip->sms);
     const double rounds = ceil(c->blocks / slots);
-    const int64_t of_product = g->tiles_m * g->tiles_n;
-    /* Number of times that a slot (room for a block on an SM) computes per_block tiles, one after
-     * the other, over all its blocks. */
-    const double turns =
-        rounds * (double)tgl_ceil_div(s->batch * of_product, g->step.blocks * t->per_block);
+    /* Number of times that a slot (room for a block on an SM) computes per_block products, one
+     * after the other, over all its blocks. */
+    const double turns = rounds * (double)tgl_ceil_div(s->batch, g->step.blocks * t->per_block);
     const double in_flight = (double)tgl_type_size(s->type_a) * t->per_block * (t->stages - 1) *
-                             (m / (double)g->tiles_m + n / (double)g->tiles_n) *
-                             (k < t->bk ? k : t->bk);
+                             (m + n) * (k < t->bk ? k : t->bk);
     const double bytes = tgl_operand_bytes(s);
-    const double tiles = of_sm * turns * t->per_block;
-    const double work = tiles * small_batch_tile_cycles(chip, s, g) / clock;
+    const double products = of_sm * turns * t->per_block;
+    const double work = products * small_batch_product_cycles(chip, s, g) / clock;
     const double around = (LAUNCH_CYCLES + BLOCK_CYCLES * rounds) / clock;
     c->memory = bytes / tgl_stream_rate(chip, active, in_flight) + work + around;
     c->compute = around + TILE_CYCLES * turns * ceil(k / t->bk) / clock;
-    c->l2 = bytes * (double)(g->tiles_m > g->tiles_n ? g->tiles_m : g->tiles_n) / chip->l2_rate;
+    c->l2 = bytes / chip->l2_rate;
 }
 
 static void small_batch_predict(const tgl_chip *chip, const tgl_shape *s, tgl_candidate *c)
@@ -210,7 +197,6 @@ static void small_batch_add_macros(const void *geometry, const tgl_shape *s, boo
                                 {"STAGES", t->stages},
                                 {"PER_BLOCK", t->per_block},
                                 {"MIN_BLOCKS", more ? t->min_blocks_more : t->min_blocks},
-                                {"TILED", g->tiles_m * g->tiles_n > 1},
                                 {"TRANS_A", s->trans_a},
                                 {"TRANS_B", s->trans_b},
                                 {"VEC_A", vec_a},

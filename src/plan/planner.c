@@ -17,7 +17,7 @@
 static const double STRIP_SECONDS = 1e-6; /* launch overhead of each strip, in seconds */
 /* A strip that overlaps with the tiles first uses the SMs that have no tiles left. The rest of the
  * strip's time, multiplied by this factor, is added to the time of the product. */
-static const double STRIP_SHARE = 0.6;
+static const double STRIP_SHARE = 1;
 /* Factor on the predicted time of a strip candidate with one block per SM. Such a block starts
  * late, because it has to wait until an SM has no block of tiles left. */
 static const double ONE_BLOCK_PENALTY = 1.2;
