@@ -64,7 +64,7 @@ tgl_cache_key key_of(const char *text)
     return key;
 }
 
-bool store(const tgl_cache *cache, const char *key_text, const char *data)
+bool store(tgl_cache *cache, const char *key_text, const char *data)
 {
     const tgl_cache_key key = key_of(key_text);
     return tgl_cache_store(cache, &key, data, strlen(data));

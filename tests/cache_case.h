@@ -27,7 +27,7 @@ DIR *open_folder(const char *path);
 void find_entry(const char *folder_path, char *path, size_t size);
 
 tgl_cache_key key_of(const char *text);
-bool store(const tgl_cache *cache, const char *key_text, const char *data);
+bool store(tgl_cache *cache, const char *key_text, const char *data);
 
 /* Whether the cache has an entry with this key. Fails the test if the entry's contents are not
  * `data`. */

@@ -241,20 +241,6 @@ static double sequential_fma(bool is_f64, double x, double y, double sum)
     return is_f64 ? fma(x, y, sum) : (double)fmaf((float)x, (float)y, (float)sum);
 }
 
-/* alpha * sum + beta * c, where the sum is computed by a loop of fused multiply-adds in the
- * accumulation type. */
-static double sequential(const matrix *A, const matrix *B, int64_t b, int64_t i, int64_t j,
-                         double alpha, double beta, double before)
-{
-    const bool is_f64 = A->type == TGL_F64;
-    double sum = 0;
-    for (int64_t p = 0; p < A->cols; p++)
-        sum = sequential_fma(is_f64, get(A, A->memory.bytes, index_of(A, b, i, p)),
-                             get(B, B->memory.bytes, index_of(B, b, p, j)), sum);
-    const double scaled = beta == 0 ? 0 : beta * before;
-    return sequential_fma(is_f64, alpha, sum, scaled);
-}
-
 /* The memory of a case. */
 typedef struct memory_of_case {
     matrix A, B, C, D, bias, residual; /* D: only if it is another matrix than C */
@@ -262,6 +248,76 @@ typedef struct memory_of_case {
     guarded alpha, beta, workspace;
     unsigned char *before; /* the contents of the result's buffer before the run */
 } memory_of_case;
+
+/* ---- Sums of products ------------------------------------------------------------------------ */
+
+/* The factors of one product of the batch, read once, and the sums of one row of op(A)*op(B). The
+ * numbers of a complex type are in two planes: its real and its imaginary parts, not conjugated. */
+typedef struct product_sums {
+    int parts;
+    int64_t m, n, k;
+    double *A, *B;           /* [part][m][k] and [part][k][n] */
+    reference_element *sums; /* [part of A][part of B][n] */
+} product_sums;
+
+/* False: out of memory. */
+static bool sums_create(product_sums *s, const tgl_problem *p)
+{
+    const int parts = element_parts(p->type_a);
+    *s = (product_sums){.parts = parts, .m = p->m, .n = p->n, .k = p->k};
+    s->A = malloc(sizeof *s->A * (size_t)(parts * p->m * p->k + 1));
+    s->B = malloc(sizeof *s->B * (size_t)(parts * p->k * p->n + 1));
+    s->sums = calloc((size_t)(parts * parts * p->n + 1), sizeof *s->sums);
+    return s->A != NULL && s->B != NULL && s->sums != NULL;
+}
+
+static void sums_free(product_sums *s)
+{
+    free(s->A);
+    free(s->B);
+    free(s->sums);
+}
+
+/* X := the planes of op(x), matrix b of the batch. */
+static void read_planes(const matrix *x, int64_t b, double *X)
+{
+    const int parts = element_parts(x->type);
+    for (int part = 0; part < parts; part++)
+        for (int64_t i = 0; i < x->rows && x->cols > 0; i++, X += x->cols) {
+            const int64_t first = index_of(x, b, i, 0), step = index_of(x, b, i, 1) - first;
+            element_read(x->type, x->memory.bytes, parts * first + part, parts * step, x->cols, X);
+        }
+}
+
+static void sums_read_product(product_sums *s, const memory_of_case *t, int64_t b)
+{
+    read_planes(&t->A, b, s->A);
+    read_planes(&t->B, b, s->B);
+}
+
+static void sums_of_row(product_sums *s, tgl_type type, int64_t i)
+{
+    reference_element *out = s->sums;
+    for (int a = 0; a < s->parts; a++)
+        for (int b = 0; b < s->parts; b++, out += s->n)
+            reference_row(type, s->n, s->k, 1, s->A + (a * s->m + i) * s->k, s->B + b * s->k * s->n,
+                          0, NULL, out);
+}
+
+/* alpha * sum + beta * c, where the sum is computed by a loop of fused multiply-adds in the
+ * accumulation type. */
+static double sequential(const product_sums *s, tgl_type type, int64_t i, int64_t j, double alpha,
+                         double beta, double before)
+{
+    const bool is_f64 = type == TGL_F64;
+    double sum = 0;
+    for (int64_t p = 0; p < s->k; p++)
+        sum = sequential_fma(is_f64, s->A[i * s->k + p], s->B[p * s->n + j], sum);
+    const double scaled = beta == 0 ? 0 : beta * before;
+    return sequential_fma(is_f64, alpha, sum, scaled);
+}
+
+/* ---- Elements of the result ------------------------------------------------------------------ */
 
 static bool has_separate_d(const gemm_case *c)
 {
@@ -311,35 +367,15 @@ static bool has_any_sign(const reference_element *sum, int64_t k, tgl_type accum
            fabsl(sum->value) <= (long double)k * element_unit(accumulator) * sum->magnitude;
 }
 
-/* The sum of products of element (i, j) of problem b. */
-static reference_element sum_of_products(const matrix *A, const matrix *B, int64_t b, int64_t i,
-                                         int64_t j)
-{
-    if (A->cols == 0) return (reference_element){0, 0};
-    const int64_t at_a = index_of(A, b, i, 0), at_b = index_of(B, b, 0, j);
-    return reference_dot(A->cols, A->type, A->memory.bytes, at_a, index_of(A, b, i, 1) - at_a,
-                         B->type, B->memory.bytes, at_b, index_of(B, b, 1, j) - at_b);
-}
-
 static bool is_conjugated(tgl_transpose trans)
 {
     return trans == TGL_CONJ_TRANS || trans == TGL_CONJ_NO_TRANS;
 }
 
-static reference_complex sum_of_complex_products(const matrix *A, const matrix *B, int64_t b,
-                                                 int64_t i, int64_t j)
-{
-    if (A->cols == 0) return (reference_complex){{0, 0}, {0, 0}};
-    const int64_t at_a = index_of(A, b, i, 0), at_b = index_of(B, b, 0, j);
-    return reference_complex_dot(A->cols, A->type, A->memory.bytes, at_a,
-                                 index_of(A, b, i, 1) - at_a, is_conjugated(A->trans),
-                                 B->memory.bytes, at_b, index_of(B, b, 1, j) - at_b,
-                                 is_conjugated(B->trans));
-}
-
 /* Like check_element(), for complex types. */
-static bool check_complex_element(const gemm_case *c, const memory_of_case *t, int64_t b, int64_t i,
-                                  int64_t j, double bound, error_summary *ours)
+static bool check_complex_element(const gemm_case *c, const memory_of_case *t,
+                                  const product_sums *s, int64_t b, int64_t i, int64_t j,
+                                  double bound, error_summary *ours)
 {
     const tgl_problem *p = &c->problem;
     const matrix *result = result_of(c, t);
@@ -350,7 +386,9 @@ static bool check_complex_element(const gemm_case *c, const memory_of_case *t, i
     const double old[] = {get_part(&t->C, old_c(c, t), before, 0),
                           get_part(&t->C, old_c(c, t), before, 1)};
     reference_complex sum = {{0, 0}, {0, 0}};
-    if (alpha[0] != 0 || alpha[1] != 0) sum = sum_of_complex_products(&t->A, &t->B, b, i, j);
+    if (alpha[0] != 0 || alpha[1] != 0)
+        sum = reference_complex_sum(s->sums + j, p->n, is_conjugated(p->trans_a),
+                                    is_conjugated(p->trans_b));
     const reference_complex r = reference_complex_finish(alpha, &sum, p->k, beta, old);
     reference_element parts[] = {r.re, r.im};
     bool ok = true;
@@ -365,12 +403,13 @@ static bool check_complex_element(const gemm_case *c, const memory_of_case *t, i
 
 /* Compares an element of the result with its reference. Adds its error to *ours and, unless theirs
  * is NULL, the error of a sequential sum to *theirs. False: the element is wrong. */
-static bool check_element(const gemm_case *c, const memory_of_case *t, int64_t b, int64_t i,
-                          int64_t j, double bound, error_summary *ours, error_summary *theirs)
+static bool check_element(const gemm_case *c, const memory_of_case *t, const product_sums *s,
+                          int64_t b, int64_t i, int64_t j, double bound, error_summary *ours,
+                          error_summary *theirs)
 {
     const tgl_problem *p = &c->problem;
     const tgl_type accumulator = element_accumulator(p->type_a);
-    if (element_parts(p->type_a) == 2) return check_complex_element(c, t, b, i, j, bound, ours);
+    if (element_parts(p->type_a) == 2) return check_complex_element(c, t, s, b, i, j, bound, ours);
     const double alpha = element_round(accumulator, c->alpha);
     const double beta = element_round(accumulator, c->beta);
     const matrix *result = result_of(c, t);
@@ -378,7 +417,7 @@ static bool check_element(const gemm_case *c, const memory_of_case *t, int64_t b
     const double after = get(result, result->memory.bytes, index_of(result, b, i, j));
 
     reference_element sum = {0, 0};
-    if (alpha != 0) sum = sum_of_products(&t->A, &t->B, b, i, j);
+    if (alpha != 0) sum = s->sums[j];
     /* If rounding may change the sign of the sum, the sum times infinity may be an infinity of
      * either sign or NaN, and an epilogue may make any number of it. */
     if (isinf(alpha) && has_any_sign(&sum, p->k, accumulator))
@@ -390,7 +429,7 @@ static bool check_element(const gemm_case *c, const memory_of_case *t, int64_t b
     }
     double error;
     if (theirs != NULL)
-        error_add(theirs, result->type, sequential(&t->A, &t->B, b, i, j, alpha, beta, before), &r,
+        error_add(theirs, result->type, sequential(s, p->type_a, i, j, alpha, beta, before), &r,
                   INFINITY, &error);
     return error_add(ours, result->type, after, &r, bound, &error);
 }
@@ -422,8 +461,8 @@ void gemm_case_describe(const gemm_case *c, char *text, size_t size)
 
 #define FAULT(...) (snprintf(outcome->fault, sizeof outcome->fault, __VA_ARGS__), (void)0)
 
-static void check_result(const gemm_case *c, const memory_of_case *t, bool want_sequential,
-                         gemm_outcome *outcome)
+static void check_result(const gemm_case *c, const memory_of_case *t, product_sums *s,
+                         bool want_sequential, gemm_outcome *outcome)
 {
     error_summary ours = {0}, theirs = {0};
     const tgl_problem *p = &c->problem;
@@ -433,11 +472,14 @@ static void check_result(const gemm_case *c, const memory_of_case *t, bool want_
     const double bound = (double)p->k * parts + 4 * parts + (c->epilogue.size == 0 ? 0 : 8) +
                          error_of_rounded_inputs(p->type_a, p->compute);
     const matrix *result = result_of(c, t);
-    for (int64_t b = 0; b < p->batch; b++)
-        for (int64_t i = 0; i < p->m; i++)
+    for (int64_t b = 0; b < p->batch; b++) {
+        sums_read_product(s, t, b);
+        for (int64_t i = 0; i < p->m; i++) {
+            sums_of_row(s, p->type_a, i);
             for (int64_t j = 0; j < p->n; j++) {
                 const int64_t at = index_of(result, b, i, j);
-                if (!check_element(c, t, b, i, j, bound, &ours, want_sequential ? &theirs : NULL))
+                if (!check_element(c, t, s, b, i, j, bound, &ours,
+                                   want_sequential ? &theirs : NULL))
                     FAULT("D[%lld](%lld, %lld) was %.10g and is %.10g, an error of %.1f where %.0f "
                           "are "
                           "allowed",
@@ -448,6 +490,8 @@ static void check_result(const gemm_case *c, const memory_of_case *t, bool want_
                 memcpy(t->before + (size_t)at * element,
                        result->memory.bytes + (size_t)at * element, element);
             }
+        }
+    }
     outcome->ours = errors_of(&ours);
     outcome->sequential = errors_of(&theirs);
     if (result->memory.size > 0 &&
@@ -645,7 +689,12 @@ static void run_case(tgl_device *dev, const gemm_case *c, bool want_sequential, 
     }
     outcome->status = run_guarded(dev, c, t);
     if (outcome->status == TGL_OK) {
-        check_result(c, t, want_sequential, outcome);
+        product_sums s;
+        if (sums_create(&s, p))
+            check_result(c, t, &s, want_sequential, outcome);
+        else
+            FAULT("no memory for the reference");
+        sums_free(&s);
     } else if (outcome->status != TGL_UNSUPPORTED) {
         char sentence[400];
         tgl_last_error(sentence, sizeof sentence);

@@ -8,7 +8,7 @@
 
 #include "fake_cuda/setup.h"
 
-enum { SIZE = 64 }; /* m, n and k of the product */
+enum { SIZE = 32 }; /* m, n and k of the product */
 
 /* The library's clock: it depends on these numbers alone, so that no test depends on the load of
  * the machine. The programs are linked with --wrap=clock_gettime. */

@@ -134,22 +134,44 @@ static void fill_product(const product_list *list, random_state *r, int number)
             element_set(p->type_c, C, at_c(p, i, j), (double)random_int(r, -3, 3));
 }
 
+/* The sum of count products of elements that are step_a and step_b apart. */
+static double sum_of(int64_t count, const double *a, int64_t step_a, const double *b,
+                     int64_t step_b)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < count; i++)
+        sum += a[i * step_a] * b[i * step_b];
+    return sum;
+}
+
+/* The values of `count` elements of a matrix, which the caller frees. */
+static double *values_of(tgl_type type, const char *matrix, int64_t count)
+{
+    double *values = malloc((size_t)(count + 1) * sizeof *values);
+    assert_non_null(values);
+    element_read(type, matrix, 0, 1, count, values);
+    return values;
+}
+
 static void compute_product(const product_list *list, int number)
 {
     const tgl_problem *p = &list->problems[number];
     const tgl_operands *o = &list->operands[number];
-    const char *A = list->before + offset_of(list, o->A), *B = list->before + offset_of(list, o->B);
+    double *A = values_of(p->type_a, list->before + offset_of(list, o->A),
+                          (has_lines_of_k(p) ? p->m : p->k) * p->lda);
+    double *B = values_of(p->type_b, list->before + offset_of(list, o->B),
+                          (has_lines_of_n(p) ? p->k : p->n) * p->ldb);
     char *C = list->expected + offset_of(list, o->C);
     for (int64_t i = 0; i < p->m; i++)
         for (int64_t j = 0; j < p->n; j++) {
-            double sum = 0;
-            for (int64_t q = 0; q < p->k && o->alpha != 0; q++)
-                sum += element_get(p->type_a, A, at_a(p, i, q)) *
-                       element_get(p->type_b, B, at_b(p, q, j));
+            const double sum = sum_of(o->alpha != 0 ? p->k : 0, A + at_a(p, i, 0), at_a(p, 0, 1),
+                                      B + at_b(p, 0, j), at_b(p, 1, 0));
             double x = o->alpha * sum;
             if (o->beta != 0) x += o->beta * element_get(p->type_c, C, at_c(p, i, j));
             element_set(p->type_c, C, at_c(p, i, j), x);
         }
+    free(A);
+    free(B);
 }
 
 product_list make_product_list(tgl_device *dev, const product_list_case *c)

@@ -110,6 +110,8 @@ typedef struct scaled_run {
     const scaled_case *of;
     operand x[OPERANDS];
     bool in_place;
+    double *rows_of_a, *cols_of_b; /* the values of op(A), m x k, and of the transposed op(B), n x
+                                      k, of one product of the batch: read_factors() */
 } scaled_run;
 
 static int64_t lines_of(const tgl_problem *p, int64_t rows, int64_t cols, tgl_transpose trans)
@@ -236,7 +238,22 @@ static double factor(const scaled_run *r, int scale, tgl_scaling scaling, int64_
                            (scaling == TGL_SCALING_LINE ? line : 0));
 }
 
-/* D[row][col] before it is rounded. *magnitude := a bound of the error of the sum and the epilogue.
+/* Reads the elements of A and B once for all sums. */
+static void read_factors(const scaled_run *r, int64_t problem)
+{
+    const tgl_problem *p = &r->of->problem;
+    for (int64_t i = 0; i < p->m * p->k; i++)
+        r->rows_of_a[i] =
+            scaled_load(p->type_a, r->x[A].host,
+                        problem * p->stride_a + at(p, p->trans_a, p->lda, i / p->k, i % p->k));
+    for (int64_t i = 0; i < p->n * p->k; i++)
+        r->cols_of_b[i] =
+            scaled_load(p->type_b, r->x[B].host,
+                        problem * p->stride_b + at(p, p->trans_b, p->ldb, i % p->k, i / p->k));
+}
+
+/* D[row][col] before it is rounded. read_factors() has read the factors of the product. *magnitude
+ * := a bound of the error of the sum and the epilogue.
  */
 static double expected(const scaled_run *r, int64_t problem, int64_t row, int64_t col,
                        double *magnitude)
@@ -254,10 +271,8 @@ static double expected(const scaled_run *r, int64_t problem, int64_t row, int64_
         if (i % 128 == 0)
             of_block = block_factor(r, SCALE_A, p->scaling_a, ld_a, first_a, row, i / 128) *
                        block_factor(r, SCALE_B, p->scaling_b, ld_b, first_b, col, i / 128);
-        const int64_t a = problem * p->stride_a + at(p, p->trans_a, p->lda, row, i);
-        const int64_t b = problem * p->stride_b + at(p, p->trans_b, p->ldb, i, col);
-        const double product = of_block * scaled_load(p->type_a, r->x[A].host, a) *
-                               scaled_load(p->type_b, r->x[B].host, b);
+        const double product =
+            of_block * r->rows_of_a[row * p->k + i] * r->cols_of_b[col * p->k + i];
         sum += product;
         all += fabs(product);
         if (p->type_a == TGL_I8) integer += (uint32_t)(int32_t)product;
@@ -327,6 +342,7 @@ static void compare(const scaled_run *r, const void *result, char *fault, double
         const int64_t problem = i / (p->m * p->n), row = i / p->n % p->m, col = i % p->n;
         const int64_t place = problem * stride + at(p, TGL_NO_TRANS, ld, row, col);
         double error;
+        if (row == 0 && col == 0) read_factors(r, problem);
         if (row < spans[problem].first || row >= spans[problem].end) continue;
         is_result[place] = 1;
         const double exact = expected(r, problem, row, col, &error);
@@ -361,6 +377,7 @@ static void compare_amax(const scaled_run *r, const void *result, float amax, ch
     for (int64_t i = 0; i < p->batch * p->m * p->n; i++) {
         const int64_t problem = i / (p->m * p->n), row = i / p->n % p->m, col = i % p->n;
         double own;
+        if (row == 0 && col == 0) read_factors(r, problem);
         const double last = factor(r, SCALE_D, p->scaling_d, problem, row);
         if (last == 0) return;
         greatest = fmax(greatest, fabs(expected(r, problem, row, col, &own) / last));
@@ -390,6 +407,8 @@ tgl_status scaled_case_run(tgl_device *dev, const scaled_case *c, char fault[512
     tgl_status status = tgl_plan_create(dev, &c->problem, &options, &plan);
     if (status != TGL_OK) return status;
     set_operands(&r);
+    r.rows_of_a = malloc((size_t)(c->problem.m * c->problem.k + 1) * sizeof *r.rows_of_a);
+    r.cols_of_b = malloc((size_t)(c->problem.n * c->problem.k + 1) * sizeof *r.cols_of_b);
     status = make_operands(dev, &r);
     const tgl_operands o = {.size = sizeof o,
                             .alpha = c->alpha,
@@ -415,6 +434,8 @@ tgl_status scaled_case_run(tgl_device *dev, const scaled_case *c, char fault[512
         status = tgl_download(dev, &amax, r.x[AMAX].device, sizeof amax, NULL);
     if (status == TGL_OK && c->has_amax && fault[0] == '\0') compare_amax(&r, result, amax, fault);
     free(result);
+    free(r.rows_of_a);
+    free(r.cols_of_b);
     free_operands(dev, &r);
     tgl_plan_destroy(plan);
     return status;

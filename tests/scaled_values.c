@@ -71,7 +71,7 @@ static void every_element(tgl_device *dev, const char *const *kernels, size_t co
     static const float ones[] = {1, 1, 1};
     static const tgl_type types[] = {E4M3, E5M2, TGL_I8};
     double d[3];
-    for (unsigned i = 0; i < 3 * 256; i += 5) {
+    for (unsigned i = 0; i < 3 * 256; i += 13) {
         const tgl_type type = types[i % 3];
         const unsigned char element = (unsigned char)(i / 3);
         const double x = scaled_load(type, &element, 0);

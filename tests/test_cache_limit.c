@@ -140,6 +140,27 @@ static void used_entries_stay(void **state)
     free(data);
 }
 
+/* The folder is not read at each store. Two writers that do not know of each other's entries may
+ * exceed the limit by a 64th each. */
+static void small_entries_are_bounded(void **state)
+{
+    enum { SMALL_ENTRIES = 1200, SMALL_BYTES = 2000, LIMIT = 1 << 20 };
+    char name[16], data[SMALL_BYTES + 1];
+    setenv("TEGULA_CACHE_SIZE", "1M", 1);
+    tgl_cache *writers[2] = {tgl_cache_open(), tgl_cache_open()};
+    memset(data, 'x', SMALL_BYTES);
+    data[SMALL_BYTES] = '\0';
+    for (int i = 0; i < SMALL_ENTRIES; i++) {
+        snprintf(name, sizeof name, "%d", i);
+        assert_true(store(writers[i % 2], name, data));
+        if (i % 50 == 0) assert_true(folder_bytes(*state) <= LIMIT + 2 * LIMIT / 64);
+    }
+    assert_true(folder_bytes(*state) > LIMIT / 2);
+    for (int i = 0; i < 2; i++)
+        tgl_cache_close(writers[i]);
+    unsetenv("TEGULA_CACHE_SIZE");
+}
+
 /* What the user has in the folder that TEGULA_CACHE names, and whatever else lies in the folder of
  * the entries, is not the cache's: it is neither removed nor counted. */
 static void foreign_files_are_left_alone(void **state)
@@ -235,9 +256,13 @@ static void forgotten_temporary_files_are_removed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        IN_FOLDER(the_oldest_entries_give_way), IN_FOLDER(the_usual_bound_is_256_mib),
-        IN_FOLDER(used_entries_stay),           IN_FOLDER(foreign_files_are_left_alone),
-        IN_FOLDER(the_bound_is_read),           IN_FOLDER(forgotten_temporary_files_are_removed),
+        IN_FOLDER(the_oldest_entries_give_way),
+        IN_FOLDER(the_usual_bound_is_256_mib),
+        IN_FOLDER(small_entries_are_bounded),
+        IN_FOLDER(used_entries_stay),
+        IN_FOLDER(foreign_files_are_left_alone),
+        IN_FOLDER(the_bound_is_read),
+        IN_FOLDER(forgotten_temporary_files_are_removed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

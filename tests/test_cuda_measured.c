@@ -243,7 +243,7 @@ static void without_memory_nothing_is_measured(void **state)
 {
     (void)state;
     char kernel[200];
-    setenv("FAKE_CUDA_MEMORY", "150000", 1); /* three matrices take 49152 bytes */
+    setenv("FAKE_CUDA_MEMORY", "37500", 1); /* three matrices take 12288 bytes */
     choice_of(TGL_EFFORT_MEASURE, 0.1, kernel);
     assert_int_equal(count_lines(), 0);
 }

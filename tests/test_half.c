@@ -235,7 +235,7 @@ static void a_smaller_team_adds_the_same_parts(void **state)
 static void parts_of_k_are_added(void **state)
 {
     (void)state;
-    static const int64_t sizes[][3] = {{64, 64, 20001}, {33, 40, 9000}, {20, 100, 7000}};
+    static const int64_t sizes[][3] = {{16, 24, 20001}, {33, 40, 9000}, {20, 100, 7000}};
     tgl_device *dev = open_cpu(5);
     uint64_t seed = 21;
     const gemm_case batch = batch_of_deep(TGL_BF16);

@@ -98,7 +98,7 @@ static void vectors_are_right(void **state)
 static void parts_of_k_are_added(void **state)
 {
     (void)state;
-    static const int64_t sizes[][3] = {{64, 64, 40001}, {33, 40, 9000}, {20, 61, 9001}};
+    static const int64_t sizes[][3] = {{16, 24, 40001}, {33, 40, 9000}, {20, 61, 9001}};
     tgl_device *dev = open_cpu(5);
     uint64_t seed = 22;
     for (size_t s = 0; s < COUNT_OF(sizes); s++)

@@ -1,11 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Grouped products by kernels: on the simulator, which checks races and bounds, or on the device
- * that TEGULA_TEST_DEVICE names.
+ * that TEGULA_TEST_DEVICE names. With the argument "i/n" it takes the i-th of n parts of all cases,
+ * otherwise a part: most of the time is that of compiling a kernel for each.
  */
 #include "grouped_case.h"
 
 #include "backend/backend.h"
+
+/* Whether a run takes a case: with arguments its part of all, otherwise those that are chosen. */
+static bool takes_all;
+
+static bool takes(size_t number, bool is_chosen)
+{
+    return takes_all ? sweep_has((int)number) : is_chosen;
+}
 
 static grouped_case case_of(tgl_grouping grouping, const char *kernel, tgl_type type)
 {
@@ -52,7 +61,8 @@ static void groups_of_rows(void **state)
                 {NULL, TGL_F32},
                 {"simt_64x64x16", TGL_F32}};
     for (size_t i = 0; i < COUNT_OF(rows); i++)
-        for (int way = 0; way < 2; way++) {
+        for (size_t way = 0; way < 2; way++) {
+            if (!takes(2 * i + way, way == (i + i / 4) % 2)) continue;
             grouped_case c = case_of(way != 0 && i % 2 != 0 ? TGL_GROUPED_MASKED : TGL_GROUPED_ROWS,
                                      rows[i].kernel, rows[i].type);
             if (c.list.grouping == TGL_GROUPED_MASKED) c.rows = 136;
@@ -213,6 +223,7 @@ static void groups_of_depth(void **state)
                 {"simt_64x64x16", TGL_F32, false, true}};
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         const int way = i % 2 != 0;
+        if (!takes(i, i % 3 != 1)) continue;
         grouped_case c = case_of(TGL_GROUPED_DEPTH, rows[i].kernel, rows[i].type);
         c.trans_a = rows[i].trans_a;
         c.trans_b = rows[i].trans_b;
@@ -295,6 +306,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(complex_types_are_refused),
         cmocka_unit_test(no_workspace_is_refused),
     };
+    takes_all = argc > 1;
     sweep_arguments(argc, argv);
     return cmocka_run_group_tests(tests, setup_test_device, teardown_device);
 }

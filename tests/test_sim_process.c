@@ -151,14 +151,14 @@ static void *makes_a_plan(void *dev)
 /* A thread that is cancelled while it makes a plan leaves the device usable. */
 static bool survives_cancelled_threads(void *unused)
 {
-    enum { THREADS = 4 };
+    enum { THREADS = 2 };
     (void)unused;
     setenv("TEGULA_CACHE", "off", 1);
     for (int i = 0; i < THREADS; i++) {
         pthread_t thread;
         tgl_device *dev = open_sim();
         if (pthread_create(&thread, NULL, makes_a_plan, dev) != 0) return false;
-        usleep((useconds_t)(2000 + 30000 * i)); /* the compiler runs */
+        usleep((useconds_t)(2000 + 60000 * i)); /* the compiler runs */
         pthread_cancel(thread);
         pthread_join(thread, NULL);
         tgl_plan *plan = make_plan(dev);

@@ -37,8 +37,10 @@ static void lists_of_one_class(void **state)
         const bool is_chosen = i % 4 == i / 8 % 4;
         if (takes_all ? !sweep_has((int)i) : !is_chosen) continue;
         const product_list_case c = {
-            .count = i % 8 == 0 ? 120 : 9,
-            .side = 110,
+            .count = i % 8 != 0  ? 9
+                     : takes_all ? 120
+                                 : 30,
+            .side = takes_all ? 110 : 80, /* more than the side of a tile, 64 */
             .seed = 100 + i,
             .type = kinds[i / 8].type,
             .compute = kinds[i / 8].compute,

@@ -24,7 +24,7 @@ static void check(tgl_device *dev, const weights_case *c)
 static void random_products(void **state)
 {
     static const int64_t sizes[][3] = {{20, 70, 150}, {1, 150, 200}, {70, 1, 100}, {130, 140, 90}};
-    for (unsigned i = 0; i < (takes_all ? 80 : 14); i++) {
+    for (unsigned i = 0; i < (takes_all ? 80 : 10); i++) {
         if (!sweep_has((int)i)) continue;
         const int64_t *size = sizes[i % COUNT_OF(sizes)];
         const weights_case c = weights_random_case(1000 + i, size[0], size[1], size[2]);

@@ -17,6 +17,8 @@ static const struct {
     {"skinny_4:splits=3", 3, 300, 800},
 };
 
+enum { SLOW = 2 }; /* this product takes most of the time */
+
 enum { BATCH = 3, OPERAND_MAX = 800 * 300, C_MAX = 3 * 300 };
 
 /* All products of the batch have the same A and B. */
@@ -179,6 +181,7 @@ static void the_order_of_blocks_does_not_matter(void **state)
         assert_status(tgl_device_open("sim", NULL, &dev), TGL_OK);
         unsetenv("TEGULA_SIM_SEED");
         for (size_t i = 0; i < COUNT_OF(products); i++) {
+            if (i == SLOW && seed % 3 != 0) continue;
             tgl_plan *plan = make_plan(dev, i, 1);
             char *workspace = make_workspace(plan);
             run(plan, 1, fractions(), 0, C, workspace);

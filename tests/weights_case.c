@@ -23,6 +23,8 @@ typedef struct weights_run {
     const weights_case *of;
     operand x[OPERANDS];
     bool in_place;
+    double *rows_of_a, *columns; /* the values of op(A), m x k, and of the weights, n x k, of one
+                                    product of the batch: read_factors() */
 } weights_run;
 
 static unsigned draw(unsigned *state)
@@ -172,7 +174,21 @@ static double weight(const weights_run *r, int64_t problem, int64_t k, int64_t c
     return (q - zero) * scaled_load(TGL_F32, r->x[FACTORS].host, i);
 }
 
-/* D[row][col] before it is rounded. *error := a bound of its error. */
+/* Reads the elements of A and the weights once for all sums. */
+static void read_factors(const weights_run *r, int64_t problem)
+{
+    const tgl_problem *p = &r->of->problem;
+    if (r->of->alpha == 0) return;
+    for (int64_t i = 0; i < p->m * p->k; i++)
+        r->rows_of_a[i] = scaled_load(p->type_a, r->x[A].host,
+                                      r->x[A].skip + problem * p->stride_a +
+                                          at(p, p->trans_a, p->lda, i / p->k, i % p->k));
+    for (int64_t i = 0; i < p->n * p->k; i++)
+        r->columns[i] = weight(r, problem, i % p->k, i / p->k);
+}
+
+/* D[row][col] before it is rounded, for the product of read_factors(). *error := a bound of its
+ * error. */
 static double expected(const weights_run *r, int64_t problem, int64_t row, int64_t col,
                        double *error)
 {
@@ -180,9 +196,7 @@ static double expected(const weights_run *r, int64_t problem, int64_t row, int64
     const tgl_problem *p = &c->problem;
     double sum = 0, magnitude = 0;
     for (int64_t i = 0; i < p->k && c->alpha != 0; i++) {
-        const int64_t a = problem * p->stride_a + at(p, p->trans_a, p->lda, row, i);
-        const double product =
-            scaled_load(p->type_a, r->x[A].host, r->x[A].skip + a) * weight(r, problem, i, col);
+        const double product = r->rows_of_a[row * p->k + i] * r->columns[col * p->k + i];
         sum += product;
         magnitude += fabs(product);
     }
@@ -227,6 +241,7 @@ static void compare(const weights_run *r, const void *result, char fault[512])
         const int64_t problem = i / (p->m * p->n), row = i / p->n % p->m, col = i % p->n;
         double error;
         char text[256];
+        if (row == 0 && col == 0) read_factors(r, problem);
         const double exact = expected(r, problem, row, col, &error);
         const double got =
             scaled_load(type, result, problem * stride + at(p, TGL_NO_TRANS, ld, row, col));
@@ -265,6 +280,8 @@ tgl_status weights_case_run(tgl_device *dev, const weights_case *c, char fault[5
     tgl_status status = tgl_plan_create(dev, &c->problem, &options, &plan);
     if (status != TGL_OK) return status;
     set_operands(&r);
+    r.rows_of_a = malloc((size_t)(c->problem.m * c->problem.k + 1) * sizeof *r.rows_of_a);
+    r.columns = malloc((size_t)(c->problem.n * c->problem.k + 1) * sizeof *r.columns);
     status = make_operands(dev, &r);
     if (status == TGL_OK) status = run(plan, &r);
     const operand *d = &r.x[r.in_place ? C : D];
@@ -273,6 +290,8 @@ tgl_status weights_case_run(tgl_device *dev, const weights_case *c, char fault[5
     if (status == TGL_OK) status = tgl_download(dev, result, d->device, bytes, NULL);
     if (status == TGL_OK) compare(&r, result, fault);
     free(result);
+    free(r.rows_of_a);
+    free(r.columns);
     free_operands(dev, &r);
     tgl_plan_destroy(plan);
     return status;

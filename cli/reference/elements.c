@@ -36,6 +36,28 @@ enum { FORMATS = sizeof formats / sizeof formats[0] };
 enum { DOUBLE_FRACTION = 52, DOUBLE_BIAS = 1023, DOUBLE_SPECIAL = 0x7ff };
 static const uint64_t hidden_bit = UINT64_C(1) << DOUBLE_FRACTION;
 
+static uint64_t bits_of(double x)
+{
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+static double double_of(uint64_t bits)
+{
+    double x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+/* 2^exponent, for exponents of doubles. ldexp() takes much longer, and tests compare millions of
+ * elements. */
+static double power_of_two(int exponent)
+{
+    if (exponent <= -DOUBLE_BIAS) return ldexp(1, exponent); /* denormal */
+    return double_of((uint64_t)(exponent + DOUBLE_BIAS) << DOUBLE_FRACTION);
+}
+
 /* ---- Names and limits ------------------------------------------------------------------------ */
 
 bool element_is_known(tgl_type type)
@@ -77,7 +99,7 @@ tgl_type element_accumulator(tgl_type type)
 
 double element_unit(tgl_type type)
 {
-    return element_is_integer(type) ? 0 : ldexp(1, -formats[type].fraction - 1);
+    return element_is_integer(type) ? 0 : power_of_two(-formats[type].fraction - 1);
 }
 
 double element_scale(tgl_type type)
@@ -87,20 +109,20 @@ double element_scale(tgl_type type)
 
 double element_smallest(tgl_type type)
 {
-    return ldexp(1, formats[type].least - formats[type].fraction);
+    return power_of_two(formats[type].least - formats[type].fraction);
 }
 
 double element_least_normal(tgl_type type)
 {
-    return ldexp(1, formats[type].least);
+    return power_of_two(formats[type].least);
 }
 
 double element_greatest(tgl_type type)
 {
     if (element_is_integer(type)) return element_scale(type) - 1;
     const struct format *f = &formats[type];
-    if (f->has_no_inf) return ldexp(2 - ldexp(2, -f->fraction), 2 - f->least);
-    return ldexp(2 - ldexp(1, -f->fraction), 1 - f->least);
+    if (f->has_no_inf) return (2 - power_of_two(1 - f->fraction)) * power_of_two(2 - f->least);
+    return (2 - power_of_two(-f->fraction)) * power_of_two(1 - f->least);
 }
 
 double element_half_ulp(tgl_type type, double x)
@@ -108,28 +130,14 @@ double element_half_ulp(tgl_type type, double x)
     const struct format *f = &formats[type];
     int exponent = f->least;
     if (element_is_integer(type)) return 0.5;
-    if (fabs(x) >= ldexp(1, f->least)) exponent = ilogb(x);
+    if (fabs(x) >= power_of_two(f->least)) exponent = ilogb(x);
     const int greatest = 1 - f->least + f->has_no_inf;
     if (exponent > greatest) exponent = greatest;
-    return ldexp(1, exponent - f->fraction - 1);
+    return power_of_two(exponent - f->fraction - 1);
 }
 
 /* ---- Formats of 16 and 8 bits -----------------------------------------------------------------
  */
-
-static uint64_t bits_of(double x)
-{
-    uint64_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-
-static double double_of(uint64_t bits)
-{
-    double x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
 
 /* significand * 2^-shift, rounded to the nearest integer, ties to even. shift is at least 1. */
 static uint64_t shift_rounded(uint64_t significand, int shift)
@@ -183,7 +191,7 @@ static inline double decode(const struct format *f, uint16_t code)
     const uint64_t exponent = magnitude >> f->fraction;
     const uint64_t fraction = magnitude & ((UINT64_C(1) << f->fraction) - 1);
     if (exponent == 0)
-        return double_of(sign | bits_of((double)fraction * ldexp(1, f->least - f->fraction)));
+        return double_of(sign | bits_of((double)fraction * power_of_two(f->least - f->fraction)));
     const uint64_t wide = magnitude >= infinity_code(f)
                               ? DOUBLE_SPECIAL
                               : exponent + (uint64_t)(DOUBLE_BIAS + f->least - 1);
@@ -240,10 +248,12 @@ void element_set(tgl_type type, void *elements, int64_t at, double x)
 }
 
 /* Rounds x to the nearest integer of the type. If x is NaN, the result is the least integer of the
- * type, because fmax(NaN, y) is y. */
+ * type. */
 static double round_to_integer(tgl_type type, double x)
 {
-    return nearbyint(fmin(fmax(x, -element_scale(type)), element_greatest(type)));
+    const double least = -element_scale(type), greatest = element_greatest(type);
+    if (!(x > least)) return least;
+    return x < greatest ? nearbyint(x) : greatest;
 }
 
 double element_round(tgl_type type, double x)

@@ -169,21 +169,26 @@ static reference_element added(reference_element x, int sign, reference_element 
     return (reference_element){x.value + sign * y.value, x.magnitude + y.magnitude};
 }
 
+reference_complex reference_complex_sum(const reference_element *of, int64_t stride, bool conj_a,
+                                        bool conj_b)
+{
+    const int sign_a = conj_a ? -1 : 1, sign_b = conj_b ? -1 : 1;
+    const reference_element none = {0, 0};
+    return (reference_complex){
+        .re = added(of[0], -sign_a * sign_b, of[3 * stride]),
+        .im = added(added(none, sign_b, of[stride]), sign_a, of[2 * stride]),
+    };
+}
+
 reference_complex reference_complex_dot(int64_t k, tgl_type type, const void *a, int64_t at_a,
                                         int64_t step_a, bool conj_a, const void *b, int64_t at_b,
                                         int64_t step_b, bool conj_b)
 {
-    reference_element of[2][2]; /* [part of a][part of b] */
-    for (int i = 0; i < 2; i++)
-        for (int j = 0; j < 2; j++)
-            of[i][j] = reference_dot(k, type, a, 2 * at_a + i, 2 * step_a, type, b, 2 * at_b + j,
-                                     2 * step_b);
-    const int sign_a = conj_a ? -1 : 1, sign_b = conj_b ? -1 : 1;
-    const reference_element none = {0, 0};
-    return (reference_complex){
-        .re = added(of[0][0], -sign_a * sign_b, of[1][1]),
-        .im = added(added(none, sign_b, of[0][1]), sign_a, of[1][0]),
-    };
+    reference_element of[4]; /* [2 * part of a + part of b] */
+    for (int i = 0; i < 4; i++)
+        of[i] = reference_dot(k, type, a, 2 * at_a + i / 2, 2 * step_a, type, b, 2 * at_b + i % 2,
+                              2 * step_b);
+    return reference_complex_sum(of, 1, conj_a, conj_b);
 }
 
 /* x*y, where x is a number without error. */

@@ -65,8 +65,14 @@ typedef struct reference_complex {
     reference_element re, im;
 } reference_complex;
 
+/* A complex sum of products, composed of the four real sums of products of the parts:
+ * of[(2*p + q) * stride] is the sum for part p of the factors of A and part q of those of B, where
+ * part 0 is real. conj_a, conj_b: use the conjugate of the factor. */
+reference_complex reference_complex_sum(const reference_element *of, int64_t stride, bool conj_a,
+                                        bool conj_b);
+
 /* Like reference_dot() for complex elements; at_a, step_a, at_b and step_b count elements of two
- * numbers. The result is composed of the four real sums of products of the parts, and so has
+ * numbers. The result is that of reference_complex_sum(), and so has
  * infinities and NaN where these have. conj_a, conj_b: use the conjugate of the factor. */
 reference_complex reference_complex_dot(int64_t k, tgl_type type, const void *a, int64_t at_a,
                                         int64_t step_a, bool conj_a, const void *b, int64_t at_b,

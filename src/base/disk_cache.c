@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,9 +21,10 @@
 #include <unistd.h>
 
 struct tgl_cache {
-    int folder;        /* file descriptor of the cache's folder; -1: the cache is off */
-    bool is_wanted;    /* false: TEGULA_CACHE turns the cache off */
-    uint64_t size_max; /* limit of the total bytes of all entries */
+    int folder;            /* file descriptor of the cache's folder; -1: the cache is off */
+    bool is_wanted;        /* false: TEGULA_CACHE turns the cache off */
+    uint64_t size_max;     /* limit of the total bytes of all entries */
+    _Atomic uint64_t left; /* bytes that may be stored before the folder is read again */
     char description[PATH_MAX];
 };
 
@@ -365,8 +367,19 @@ static void make_temporary_name(char *name, size_t size)
              (unsigned long long)number);
 }
 
-bool tgl_cache_store(const tgl_cache *cache, const tgl_cache_key *key, const void *data,
-                     size_t size)
+/* Bounds the folder's size after an entry of `size` bytes was stored. Reading the folder takes as
+ * long as storing an entry if it has some thousand, so it is read only after a 64th of the limit,
+ * or when the entries that were there and this process's own exceed the limit. */
+static void bound_size(tgl_cache *cache, uint64_t size, const char *newest)
+{
+    uint64_t left = atomic_load(&cache->left);
+    while (size <= left)
+        if (atomic_compare_exchange_weak(&cache->left, &left, left - size)) return;
+    left = tgl_cache_bound_size(cache->folder, cache->size_max, newest);
+    atomic_store(&cache->left, left < cache->size_max / 64 ? left : cache->size_max / 64);
+}
+
+bool tgl_cache_store(tgl_cache *cache, const tgl_cache_key *key, const void *data, size_t size)
 {
     if (cache == NULL || cache->folder < 0 || size > LARGEST_ENTRY) return false;
     const entry_name name = name_of(key);
@@ -384,6 +397,6 @@ bool tgl_cache_store(const tgl_cache *cache, const tgl_cache_key *key, const voi
     done = close(file) == 0 && done;
     done = done && renameat(cache->folder, temporary, cache->folder, name.text) == 0;
     if (!done) unlinkat(cache->folder, temporary, 0);
-    if (done) tgl_cache_bound_size(cache->folder, cache->size_max, name.text);
+    if (done) bound_size(cache, sizeof header + size, name.text);
     return done;
 }

@@ -78,7 +78,6 @@ bool tgl_cache_load(const tgl_cache *cache, const tgl_cache_key *key, void **dat
 bool tgl_cache_has(const tgl_cache *cache, const tgl_cache_key *key);
 
 /* Stores an entry. False: it was not stored, and the kernel will be compiled again next time. */
-bool tgl_cache_store(const tgl_cache *cache, const tgl_cache_key *key, const void *data,
-                     size_t size);
+bool tgl_cache_store(tgl_cache *cache, const tgl_cache_key *key, const void *data, size_t size);
 
 #endif

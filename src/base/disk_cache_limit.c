@@ -106,35 +106,39 @@ static size_t keep_written_here(int folder, file_fact *files, size_t count)
     return kept;
 }
 
-/* Removes the least recently used entries, but not `newest`, until the total size is at most
- * size_max. */
-static void remove_oldest(DIR *folder, uint64_t size_max, const char *newest)
+/* If the total size is above size_max, removes the least recently used entries, but not `newest`. A
+ * 64th of size_max becomes free, so that the next stores need not read the folder again. Returns
+ * the bytes that are left of size_max. */
+static uint64_t remove_oldest(DIR *folder, uint64_t size_max, const char *newest)
 {
     size_t count;
     file_fact *files = list_entries(folder, &count);
     uint64_t total = sum_sizes(files, count);
+    const uint64_t target = total > size_max ? size_max - size_max / 64 : size_max;
     if (total > size_max) {
         count = keep_written_here(dirfd(folder), files, count);
         total = sum_sizes(files, count);
         qsort(files, count, sizeof *files, by_time);
     }
-    for (size_t i = 0; i < count && total > size_max; i++) {
+    for (size_t i = 0; i < count && total > target; i++) {
         if (strcmp(files[i].name, newest) == 0) continue;
         unlinkat(dirfd(folder), files[i].name, 0);
         total -= files[i].size;
     }
     free(files);
+    return total < size_max ? size_max - total : 0;
 }
 
-void tgl_cache_bound_size(int folder, uint64_t size_max, const char *newest)
+uint64_t tgl_cache_bound_size(int folder, uint64_t size_max, const char *newest)
 {
     const int file = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (file < 0) return;
+    if (file < 0) return 0;
     DIR *files = fdopendir(file);
     if (files == NULL) {
         close(file);
-        return;
+        return 0;
     }
-    remove_oldest(files, size_max, newest);
+    const uint64_t left = remove_oldest(files, size_max, newest);
     closedir(files);
+    return left;
 }

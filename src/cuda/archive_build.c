@@ -19,7 +19,7 @@ enum { THREADS_MAX = 256 };
  * are declared after it. */
 typedef struct build {
     const tgl_nvrtc *nvrtc;
-    const tgl_cache *cache;
+    tgl_cache *cache;
     const tgl_warm_options *options;
     tgl_arch arch;
     const tgl_samples *samples;
@@ -178,7 +178,7 @@ static tgl_status build_with(build *of)
     return status;
 }
 
-tgl_status tgl_archive_build(const tgl_nvrtc *nvrtc, const tgl_cache *cache,
+tgl_status tgl_archive_build(const tgl_nvrtc *nvrtc, tgl_cache *cache,
                              const tgl_warm_options *options, int capability)
 {
     tgl_samples samples = {.count = 0};

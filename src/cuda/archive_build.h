@@ -10,7 +10,7 @@
 
 /* Compiles kernels into the file options->archive, with one thread per processor. capability: the
  * compute capability to compile for (90 for 9.0). Returns the status that tgl_warm() returns. */
-tgl_status tgl_archive_build(const tgl_nvrtc *nvrtc, const tgl_cache *cache,
+tgl_status tgl_archive_build(const tgl_nvrtc *nvrtc, tgl_cache *cache,
                              const tgl_warm_options *options, int capability);
 
 #endif

@@ -248,7 +248,7 @@ static bool load(const tgl_cache *cache, const tgl_cache_key *key, tgl_binary *b
     return true;
 }
 
-static bool store(const tgl_cache *cache, const tgl_cache_key *key, const tgl_binary *binary)
+static bool store(tgl_cache *cache, const tgl_cache_key *key, const tgl_binary *binary)
 {
     const size_t size = sizeof binary->uses + binary->size;
     char *data = malloc(size);
@@ -260,7 +260,7 @@ static bool store(const tgl_cache *cache, const tgl_cache_key *key, const tgl_bi
     return is_kept;
 }
 
-static tgl_status compile_or_load(const tgl_nvrtc *nvrtc, const tgl_cache *cache,
+static tgl_status compile_or_load(const tgl_nvrtc *nvrtc, tgl_cache *cache,
                                   const tgl_kernel *kernel, const char *arch, bool has_lines,
                                   bool look, tgl_binary *binary)
 {
@@ -278,14 +278,13 @@ static tgl_status compile_or_load(const tgl_nvrtc *nvrtc, const tgl_cache *cache
     return status;
 }
 
-tgl_status tgl_cuda_compile(const tgl_nvrtc *nvrtc, const tgl_cache *cache,
-                            const tgl_kernel *kernel, const char *arch, bool look,
-                            tgl_binary *binary)
+tgl_status tgl_cuda_compile(const tgl_nvrtc *nvrtc, tgl_cache *cache, const tgl_kernel *kernel,
+                            const char *arch, bool look, tgl_binary *binary)
 {
     return compile_or_load(nvrtc, cache, kernel, arch, true, look, binary);
 }
 
-tgl_status tgl_cuda_compile_small(const tgl_nvrtc *nvrtc, const tgl_cache *cache,
+tgl_status tgl_cuda_compile_small(const tgl_nvrtc *nvrtc, tgl_cache *cache,
                                   const tgl_kernel *kernel, const char *arch, tgl_binary *binary)
 {
     return compile_or_load(nvrtc, cache, kernel, arch, false, true, binary);

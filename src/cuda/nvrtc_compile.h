@@ -29,13 +29,12 @@ typedef struct tgl_binary {
 /* Compiles `kernel` for `arch`. look: whether to look in the cache first. A compiled image is
  * stored in the cache in any case. The caller frees binary->image. Errors: TGL_COMPILE, with the
  * compiler's log as the error message; TGL_NO_MEMORY. */
-tgl_status tgl_cuda_compile(const tgl_nvrtc *nvrtc, const tgl_cache *cache,
-                            const tgl_kernel *kernel, const char *arch, bool look,
-                            tgl_binary *binary);
+tgl_status tgl_cuda_compile(const tgl_nvrtc *nvrtc, tgl_cache *cache, const tgl_kernel *kernel,
+                            const char *arch, bool look, tgl_binary *binary);
 
 /* Like tgl_cuda_compile() with look = true, but the image has no source line numbers, which
  * profilers show and which take two thirds of an image. */
-tgl_status tgl_cuda_compile_small(const tgl_nvrtc *nvrtc, const tgl_cache *cache,
+tgl_status tgl_cuda_compile_small(const tgl_nvrtc *nvrtc, tgl_cache *cache,
                                   const tgl_kernel *kernel, const char *arch, tgl_binary *binary);
 
 /* The hash of all inputs of a kernel's compilation except the compiler: symbol, sources, macros and

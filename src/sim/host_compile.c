@@ -268,15 +268,42 @@ static bool write_text(tgl_temp_folder *folder, const char *name, const char *te
     return tgl_temp_folder_write(folder, name, text, strlen(text)) != NULL;
 }
 
+static bool has_entry(const tgl_temp_folder *folder, const char *name)
+{
+    const size_t length = strlen(folder->path) + 1; /* with the slash behind it */
+    for (int i = 0; i < folder->count; i++)
+        if (strcmp(folder->entries[i] + length, name) == 0) return true;
+    return false;
+}
+
+/* Writes the embedded headers that a text includes, and those that they include. All headers
+ * together would be some 80 files, most of which a kernel does not include. */
+static bool write_headers(tgl_temp_folder *folder, const char *text)
+{
+    static const char word[] = "#include \"";
+    while ((text = strstr(text, word)) != NULL) {
+        text += strlen(word);
+        const size_t length = strcspn(text, "\"\n");
+        for (const tgl_source_file *file = tgl_source_files; file->name != NULL; file++) {
+            if (strncmp(file->name, text, length) != 0 || file->name[length] != '\0' ||
+                !is_header(file->name) || has_entry(folder, file->name))
+                continue;
+            if (!write_text(folder, file->name, file->text) || !write_headers(folder, file->text))
+                return false;
+        }
+    }
+    return true;
+}
+
 static bool write_sources(const job *j, tgl_temp_folder *folder)
 {
+    static const char run_time[] = "#include \"sim/run_time.h\"\n";
     const char *expression = j->kernel->expression;
-    for (const tgl_source_file *file = tgl_source_files; file->name != NULL; file++)
-        if (is_header(file->name) && !write_text(folder, file->name, file->text)) return false;
     if (expression != NULL && !write_text(folder, "lib/expression.h", expression)) return false;
     return write_text(folder, j->kernel->file, j->source) &&
            write_text(folder, "kernel.c", j->wrapper) &&
-           write_text(folder, "run_time.c", "#include \"sim/run_time.h\"\n");
+           write_text(folder, "run_time.c", run_time) && write_headers(folder, j->source) &&
+           write_headers(folder, j->wrapper) && write_headers(folder, run_time);
 }
 
 /* Removes the temporary folder's path from the compiler's log, so that the log shows the files

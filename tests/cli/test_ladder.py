@@ -46,20 +46,20 @@ class Folder(unittest.TestCase):
 
 class Simulated(Folder):
     def test_counts(self):
-        result = tegula("ladder", "--device", "sim", "--size", 64, "--csv", "l.csv", "--plot",
+        result = tegula("ladder", "--device", "sim", "--size", 32, "--csv", "l.csv", "--plot",
                         "l.svg", cwd=self.folder)
         self.assertEqual((result.code, result.err), (0, ""))
-        self.assertIn("64 x 64 x 64, all elements checked in double precision", result.out)
+        self.assertIn("32 x 32 x 32, all elements checked in double precision", result.out)
         rows = {row["rung"]: row for row in self.rows("l.csv")}
         self.assertEqual(list(rows), RUNGS)
         naive, coalesced, shared = (rows[name] for name in ("naive", "coalesced", "shared_tile"))
         # A warp stores 32 floats, each in a sector of its own, or side by side.
         self.assertEqual(int(naive["global_store_sectors"]), 32 * int(naive["global_store_requests"]))
-        self.assertEqual(int(coalesced["global_store_requests"]), 64 * 64 // 32)
-        self.assertEqual(int(coalesced["global_store_sectors"]), 4 * 64 * 64 // 32)
+        self.assertEqual(int(coalesced["global_store_requests"]), 32 * 32 // 32)
+        self.assertEqual(int(coalesced["global_store_sectors"]), 4 * 32 * 32 // 32)
         self.assertEqual(int(shared["shared_load_conflicts"]), 0)
         self.assertGreater(int(shared["barriers"]), 0)
-        self.assertEqual(int(naive["needed_bytes"]), 3 * 64 * 64 * 4)
+        self.assertEqual(int(naive["needed_bytes"]), 3 * 32 * 32 * 4)
         for row in rows.values():
             self.assertNotIn(None, row.values())
             self.assertLess(0, float(row["max_error"]))

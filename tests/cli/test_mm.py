@@ -648,15 +648,15 @@ class LongWork(Folder):
         command = [session.PROGRAM, "mm", "A.npy", "A.npy", "-o", "C.npy", "--device", "sim"]
         main, terminal = session.open_terminal(self)
         with subprocess.Popen(command, cwd=self.folder, stderr=terminal, stdout=subprocess.DEVNULL,
-                              env=dict(os.environ, TERM="xterm")) as process:
+                              env=dict(os.environ, TERM="xterm", OMP_NUM_THREADS="1")) as process:
             os.close(terminal)
             shown = os.read(main, 1000)
             process.kill()
         os.close(main)
         self.assertIn(b"multiplying (estimated)", shown)
         self.assertIn(b"\x1b[K", shown)
-        with subprocess.Popen(command, cwd=self.folder, stderr=subprocess.PIPE,
-                              stdout=subprocess.DEVNULL) as process:
+        with subprocess.Popen(command, cwd=self.folder, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                              env=dict(os.environ, OMP_NUM_THREADS="1")) as process:
             time.sleep(3)
             process.kill()
             self.assertEqual(process.stderr.read(), b"")

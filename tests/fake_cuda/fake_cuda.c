@@ -22,6 +22,7 @@ static struct {
     void *memory; /* from malloc(); NULL: the row is free */
     bool is_block;
 } objects[OBJECTS_MAX];
+static int objects_end; /* no object at this index or later has been used */
 static __thread CUcontext stack[STACK_MAX];
 static __thread int depth;
 
@@ -66,6 +67,7 @@ static void *keep_as(void *memory, bool is_block)
     int i = 0;
     while (objects[i].memory != NULL)
         i++; /* no test needs OBJECTS_MAX objects, unless the library has a leak */
+    if (objects_end <= i) objects_end = i + 1;
     objects[i].context = fake_current();
     objects[i].memory = memory;
     objects[i].is_block = is_block;
@@ -81,7 +83,7 @@ void *fake_keep(void *memory)
 void fake_drop(void *memory)
 {
     pthread_mutex_lock(&fake_lock);
-    for (int i = 0; i < OBJECTS_MAX; i++)
+    for (int i = 0; i < objects_end; i++)
         if (objects[i].memory == memory) objects[i].memory = NULL;
     pthread_mutex_unlock(&fake_lock);
     free(memory);
@@ -89,7 +91,7 @@ void fake_drop(void *memory)
 
 block *fake_block_of(const void *address)
 {
-    for (int i = 0; i < OBJECTS_MAX; i++) {
+    for (int i = 0; i < objects_end; i++) {
         block *it = objects[i].memory;
         const char *first = (const char *)it + BLOCK_ROOM, *at = address;
         if (it != NULL && objects[i].is_block && at >= first && at < first + it->bytes) return it;
@@ -250,7 +252,7 @@ FAKE_CUDA_API CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice dev
 /* Destroys everything in a context. The caller holds the lock. */
 static void empty_context(CUcontext context)
 {
-    for (int i = 0; i < OBJECTS_MAX; i++)
+    for (int i = 0; i < objects_end; i++)
         if (objects[i].memory != NULL && objects[i].context == context) {
             if (objects[i].is_block) fake_lose(objects[i].memory);
             free(objects[i].memory);
@@ -669,7 +671,7 @@ FAKE_CUDA_API int fake_cuda_live(void)
 {
     pthread_mutex_lock(&fake_lock);
     int result = retained;
-    for (int i = 0; i < OBJECTS_MAX; i++)
+    for (int i = 0; i < objects_end; i++)
         result += objects[i].memory != NULL;
     pthread_mutex_unlock(&fake_lock);
     return result;

@@ -440,8 +440,9 @@ class Arguments(Comparison, unittest.TestCase):
 @unittest.skipUnless(has_device("sim"), "the device sim needs a C compiler")
 class Simulator(Comparison, unittest.TestCase):
     def test_types(self):
-        for dtype in DTYPES:
-            for a_order, b_order in itertools.product("CF", "CF"):
+        """Two of the four pairs of orders for each type: every combination compiles a kernel."""
+        for number, dtype in enumerate(DTYPES):
+            for a_order, b_order in ("CC", "FF") if number % 2 == 0 else ("CF", "FC"):
                 a = np.array(random_array((33, 20), dtype), order=a_order)
                 b = np.array(random_array((20, 17), dtype, 1), order=b_order)
                 with self.subTest(dtype=dtype.name, a=a_order, b=b_order):
