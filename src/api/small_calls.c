@@ -141,6 +141,7 @@ bool tgl_small_gemm(const tgl_device *dev, const tgl_problem *p, double alpha, c
     tgl_small_product x = {.type = p->type_a,
                            .trans_a = false,
                            .trans_b = false,
+                           .fetch_c = false,
                            .m = p->m,
                            .n = p->n,
                            .k = p->k,

@@ -16,10 +16,12 @@ typedef struct tgl_complex_part {
 } tgl_complex_part;
 
 /* A small product C := alpha*op(A)*op(B) + beta*C, row-major, with checked arguments. A, B and C
- * have the same type: f32, f64, c64 or c128. op(A) is m x k. */
+ * have the same type: f32, f64, c64 or c128. op(A) is m x k. Initialise all members: gcc clears a
+ * struct with others by `rep stos`, which takes 10 ns. */
 typedef struct tgl_small_product {
     tgl_type type;
     bool trans_a, trans_b;
+    bool fetch_c; /* C is not in a cache: each panel of op(B) prefetches C's part of the next one */
     int64_t m, n, k, lda, ldb, ldc;
     double alpha, beta; /* not rounded to the type; alpha is not 0 even after rounding */
     const void *A, *B;

@@ -46,19 +46,6 @@ INLINE int64_t NAME(least)(int64_t x, int64_t y)
 
 /* ---- The end of a tile ----------------------------------------------------------------------- */
 
-/* The signs, 1 or -1, in the formulas for a*b at the head of this file: x_im is the sign of x.im;
- * y_re is the sign of y.im in the real part; y_im is the sign of y.re in the imaginary part. They
- * depend on which operand is conjugated. */
-typedef struct NAME(signs) {
-    T x_im, y_re, y_im;
-} NAME(signs);
-
-INLINE NAME(signs) NAME(signs_of)(const tgl_complex_part *z)
-{
-    const T a = z->conj_a ? -1 : 1, b = z->conj_b ? -1 : 1;
-    return (NAME(signs)){b, -a * b, a};
-}
-
 #define VECTOR       V
 #define LANES        VLEN
 #define ON_VECTOR(x) NAME(x)
@@ -66,29 +53,51 @@ INLINE NAME(signs) NAME(signs_of)(const tgl_complex_part *z)
 #define ADD(a, b, c) FMA(a, b, c)
 #include "cpu/kernels/template_pairs.h"
 
+/* How the sums of a tile become elements of C; the same for all tiles of a product. The signs are
+ * those of the formulas for a*b at the head of this file: x_signs of x.re and x.im, y_signs of y.im
+ * and y.re. A lane is 0 for plus and has only the sign bit for minus. */
+typedef struct NAME(ending) {
+    V x_signs, y_signs;
+    T alpha, beta, alpha_imag, beta_imag;
+    bool has_alpha, has_beta; /* alpha is not 1; beta is not 0 */
+} NAME(ending);
+
+INLINE NAME(ending) NAME(ending_of)(double alpha, double beta, const tgl_complex_part *z)
+{
+    const T a = z->conj_a ? -1 : 1, b = z->conj_b ? -1 : 1;
+    const V plus = BROADCAST(1);
+    NAME(ending)
+    e = {.x_signs = NAME(inverted)(NAME(pairs)(1, b), plus),
+         .y_signs = NAME(inverted)(NAME(pairs)(-a * b, a), plus),
+         .alpha = (T)alpha,
+         .beta = (T)beta,
+         .alpha_imag = (T)z->alpha_imag,
+         .beta_imag = (T)z->beta_imag};
+    e.has_alpha = e.alpha != 1 || e.alpha_imag != 0;
+    e.has_beta = e.beta != 0 || e.beta_imag != 0;
+    return e;
+}
+
 /* acc[i] := row i of alpha*a*b + beta*c, for i < mr. */
 INLINE void NAME(finish_tile)(const int mr, const int nv, const bool masked, MASK mask,
-                              const T *restrict c, int64_t ldc, T alpha, T beta,
-                              const tgl_complex_part *z, V acc[MR * PARTS][SMALL_NV])
+                              const T *restrict c, int64_t ldc, const NAME(ending) * e,
+                              V acc[MR * PARTS][SMALL_NV])
 {
-    const NAME(signs) signs = NAME(signs_of)(z);
-    const T alpha_imag = (T)z->alpha_imag, beta_imag = (T)z->beta_imag;
-    const V x_signs = NAME(pairs)(1, signs.x_im), y_signs = NAME(pairs)(signs.y_re, signs.y_im);
     UNROLL
     for (int i = 0; i < mr; i++) {
         UNROLL
         for (int j = 0; j < nv; j++)
-            acc[i][j] = NAME(joined)(acc[2 * i][j], acc[2 * i + 1][j], x_signs, y_signs);
+            acc[i][j] = NAME(joined)(acc[2 * i][j], acc[2 * i + 1][j], e->x_signs, e->y_signs);
     }
-    if (alpha != 1 || alpha_imag != 0) {
+    if (e->has_alpha) {
         UNROLL
         for (int i = 0; i < mr; i++) {
             UNROLL
             for (int j = 0; j < nv; j++)
-                acc[i][j] = NAME(scaled)(acc[i][j], alpha, alpha_imag);
+                acc[i][j] = NAME(scaled)(acc[i][j], e->alpha, e->alpha_imag);
         }
     }
-    if (beta == 0 && beta_imag == 0) return;
+    if (!e->has_beta) return;
     UNROLL
     for (int i = 0; i < mr; i++, c += ldc) {
         __asm__("" : "+r"(c)); /* hides the address, as in store_tile() */
@@ -96,7 +105,7 @@ INLINE void NAME(finish_tile)(const int mr, const int nv, const bool masked, MAS
         for (int j = 0; j < nv; j++) {
             const T *at = c + j * VLEN;
             const V old = masked && j == nv - 1 ? LOAD_MASKED(at, mask) : LOAD(at);
-            acc[i][j] = acc[i][j] + NAME(scaled)(old, beta, beta_imag);
+            acc[i][j] = acc[i][j] + NAME(scaled)(old, e->beta, e->beta_imag);
         }
     }
 }
@@ -110,19 +119,16 @@ INLINE void NAME(finish_tile)(const int mr, const int nv, const bool masked, MAS
 #include "cpu/kernels/template_pairs.h"
 
 /* As finish_tile(), for a tile that is one half-width vector wide. */
-INLINE void NAME(finish_half)(const int mr, MASK mask, const T *c, int64_t ldc, T alpha, T beta,
-                              const tgl_complex_part *z, HALF_V acc[MR * PARTS])
+INLINE void NAME(finish_half)(const int mr, MASK mask, const T *c, int64_t ldc,
+                              const NAME(ending) * e, HALF_V acc[MR * PARTS])
 {
-    const NAME(signs) signs = NAME(signs_of)(z);
-    const T alpha_imag = (T)z->alpha_imag, beta_imag = (T)z->beta_imag;
-    const HALF_V x_signs = NAME(pairs_half)(1, signs.x_im);
-    const HALF_V y_signs = NAME(pairs_half)(signs.y_re, signs.y_im);
+    const HALF_V x_signs = HALF_OF(e->x_signs), y_signs = HALF_OF(e->y_signs);
     UNROLL
     for (int i = 0; i < mr; i++, c += ldc) {
         acc[i] = NAME(joined_half)(acc[2 * i], acc[2 * i + 1], x_signs, y_signs);
-        if (alpha != 1 || alpha_imag != 0) acc[i] = NAME(scaled_half)(acc[i], alpha, alpha_imag);
-        if (beta != 0 || beta_imag != 0)
-            acc[i] = acc[i] + NAME(scaled_half)(HALF_LOAD(c, mask), beta, beta_imag);
+        if (e->has_alpha) acc[i] = NAME(scaled_half)(acc[i], e->alpha, e->alpha_imag);
+        if (e->has_beta)
+            acc[i] = acc[i] + NAME(scaled_half)(HALF_LOAD(c, mask), e->beta, e->beta_imag);
     }
 }
 #endif
@@ -141,7 +147,10 @@ static cpu_pack_fn PACK_PAIRS(interleave), PACK_PAIRS(copy); /* defined by the t
 #else
 #define PACK_PAIRS(x) NAME(x)
 
+/* One complex element, and two elements, at any address. */
 typedef T NAME(pair) __attribute__((vector_size(2 * sizeof(T)), aligned(sizeof(T)), may_alias));
+typedef T NAME(pairs_of_two)
+    __attribute__((vector_size(4 * sizeof(T)), aligned(sizeof(T)), may_alias));
 
 static void NAME(copy)(void *to, int64_t width, const void *from, int64_t ld, int64_t count,
                        int64_t k)
@@ -149,10 +158,30 @@ static void NAME(copy)(void *to, int64_t width, const void *from, int64_t ld, in
     NAME(pair) *dst = to;
     const NAME(pair) *src = from;
     for (int64_t p = 0; p < k; p++, dst += width, src += ld) {
-        for (int64_t i = 0; i < count; i++)
+        int64_t i = 0;
+        for (; i + 2 <= count; i += 2)
+            *(NAME(pairs_of_two) *)(dst + i) = *(const NAME(pairs_of_two) *)(src + i);
+        for (; i < count; i++)
             dst[i] = src[i];
-        for (int64_t i = count; i < width; i++)
+        for (; i < width; i++)
             dst[i] = (NAME(pair)){0};
+    }
+}
+
+/* Packs a part of two rows, dst[p*width + i] := src[i*ld + p] for i < 2 and p < k. */
+INLINE void NAME(interleave_two)(NAME(pair) * dst, int64_t width, const NAME(pair) * src,
+                                 int64_t ld, int64_t k)
+{
+    int64_t p = 0;
+    for (; p + 2 <= k; p += 2) {
+        const NAME(pairs_of_two) x = *(const NAME(pairs_of_two) *)(src + p);
+        const NAME(pairs_of_two) y = *(const NAME(pairs_of_two) *)(src + ld + p);
+        *(NAME(pairs_of_two) *)(dst + p * width) = __builtin_shufflevector(x, y, 0, 1, 4, 5);
+        *(NAME(pairs_of_two) *)(dst + (p + 1) * width) = __builtin_shufflevector(x, y, 2, 3, 6, 7);
+    }
+    if (p < k) {
+        dst[p * width] = src[p];
+        dst[p * width + 1] = src[ld + p];
     }
 }
 
@@ -165,10 +194,13 @@ static void NAME(interleave)(void *to, int64_t width, const void *from, int64_t 
     const NAME(pair) *src = from;
     for (int64_t p = 0; p < k; p += STEPS_OF_LINE) {
         const int64_t end = NAME(least)(p + STEPS_OF_LINE, k);
-        for (int64_t i = 0; i < count; i++)
+        int64_t i = 0;
+        for (; i + 2 <= count; i += 2)
+            NAME(interleave_two)(dst + p * width + i, width, src + i * ld + p, ld, end - p);
+        for (; i < count; i++)
             for (int64_t q = p; q < end; q++)
                 dst[q * width + i] = src[i * ld + q];
-        for (int64_t i = count; i < width; i++)
+        for (; i < width; i++)
             for (int64_t q = p; q < end; q++)
                 dst[q * width + i] = (NAME(pair)){0};
     }

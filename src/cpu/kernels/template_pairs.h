@@ -21,11 +21,20 @@ INLINE VECTOR ON_VECTOR(exchanged)(VECTOR z)
     return CPU_EXCHANGED(LANES, z);
 }
 
+/* A vector of integers as wide as the lanes. */
+typedef __typeof__((VECTOR){0} < (VECTOR){0}) ON_VECTOR(bits);
+
+/* x with the bits inverted that are set in y. */
+INLINE VECTOR ON_VECTOR(inverted)(VECTOR x, VECTOR y)
+{
+    return (VECTOR)((ON_VECTOR(bits))x ^ (ON_VECTOR(bits))y);
+}
+
 /* The complex elements of a*b from the sums x and y, which the head of template_complex.h
  * defines. */
 INLINE VECTOR ON_VECTOR(joined)(VECTOR x, VECTOR y, VECTOR x_signs, VECTOR y_signs)
 {
-    return ADD(y_signs, ON_VECTOR(exchanged)(y), x_signs * x);
+    return ON_VECTOR(inverted)(x, x_signs) + ON_VECTOR(inverted)(ON_VECTOR(exchanged)(y), y_signs);
 }
 
 /* (re + i*im) * z for each complex element of z. If im is 0, each part is only multiplied by re. */

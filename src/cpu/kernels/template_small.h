@@ -2,8 +2,8 @@
  *
  * Part of template.h: small products. A function multiplies all rows of op(A) by a panel of op(B),
  * tile after tile, so that one call replaces a call for each tile: at 8 x 8 x 8 half of the time is
- * spent on other work than multiply-adds. Nothing is prefetched, because the operands are usually
- * in a cache.
+ * spent on other work than multiply-adds. A and B are not prefetched, because they are usually in a
+ * cache; C is if the product says that it is not.
  *
  * Optional macros of the tier:
  *   SMALL_NV        vectors of the widest panel; default NV. The hardware prefetches a B of one
@@ -26,15 +26,25 @@ typedef struct NAME(small_operands) {
     int64_t k, ldc;
     T *c;
     MASK mask;
+    int64_t fetch; /* bytes from a tile of C to a tile that is prefetched; 0: none is */
     bool has_beta; /* beta != 0. It is computed in advance, so that the branch need not wait for the
                       sums */
     /* Pointers, because the values would occupy registers that the sums of the largest tile
      * need. */
     const double *alpha, *beta;
 #if PARTS == 2
-    const tgl_complex_part *complex;
+    NAME(ending) ending;
 #endif
 } NAME(small_operands);
+
+/* Prefetches C's part of the next panel. */
+INLINE void NAME(fetch_next)(const int mr, const int nv, const NAME(small_operands) * x)
+{
+    const char *row = (const char *)x->c + x->fetch;
+    UNROLL
+    for (int i = 0; i < mr; i++, row += x->ldc * (int64_t)sizeof(T))
+        PREFETCH_ROW(nv, row, 1, 3);
+}
 
 /* Computes one register tile. mr, nv and tail are compile-time constants. */
 INLINE void NAME(small_tile)(const int mr, const int nv, const cpu_tail tail,
@@ -58,6 +68,7 @@ INLINE void NAME(small_tile)(const int mr, const int nv, const cpu_tail tail,
         for (int j = 0; j < whole; j++)
             acc[i][j] = BROADCAST(0);
     }
+    if (x->fetch != 0) NAME(fetch_next)(mr, nv, x);
     const char *a = x->a, *from = x->b;
     const MASK mask = x->mask;
     const int64_t a_step = x->a_step, b_step = x->b_step;
@@ -93,12 +104,9 @@ INLINE void NAME(small_tile)(const int mr, const int nv, const cpu_tail tail,
     }
     T *c = x->c;
 #if PARTS == 2
-    const T complex_alpha = (T)*x->alpha, complex_beta = (T)*x->beta;
-    NAME(finish_tile)
-    (mr, whole, masked, mask, c, x->ldc, complex_alpha, complex_beta, x->complex, acc);
+    NAME(finish_tile)(mr, whole, masked, mask, c, x->ldc, &x->ending, acc);
 #ifdef HALF_V
-    if (half) NAME(finish_half)
-    (mr, mask, c + whole * VLEN, x->ldc, complex_alpha, complex_beta, x->complex, half_acc);
+    if (half) NAME(finish_half)(mr, mask, c + whole * VLEN, x->ldc, &x->ending, half_acc);
 #endif
 #endif
     if (PARTS == 1 && x->has_beta) {
@@ -153,11 +161,12 @@ INLINE void NAME(small_panel)(const int nv, const cpu_tail tail, const tgl_small
         .ldc = product->ldc * PARTS,
         .c = c,
         .mask = MASK_OF(tail == CPU_TAIL_WHOLE ? VLEN : columns * PARTS),
+        .fetch = product->fetch_c ? nv * (int64_t)sizeof(V) : 0,
         .has_beta = (T)product->beta != 0,
         .alpha = &product->alpha,
         .beta = &product->beta,
 #if PARTS == 2
-        .complex = product->complex,
+        .ending = NAME(ending_of)(product->alpha, product->beta, product->complex),
 #endif
     };
 #ifdef WIDE_MR
@@ -208,6 +217,7 @@ INLINE void NAME(small_panel)(const int nv, const cpu_tail tail, const tgl_small
 
 FOR_VECTORS(SMALL_PANELS)
 
+#undef PREFETCH_ROW
 #undef SMALL_CASE
 #undef SMALL_PANEL
 #undef SMALL_PANELS

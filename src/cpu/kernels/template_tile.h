@@ -234,10 +234,9 @@ INLINE void NAME(tile)(const NAME(kind) t, int64_t k, const T *a, int64_t a_stri
     }
     if (group > 1) NAME(steps)(t, 1, (int64_t)((uint64_t)k % (unsigned)group), mask, &at, acc);
 #if PARTS == 2
-    NAME(finish_tile)(mr, nv, t.masked, mask, c, ldc, alpha, beta, beside->complex, acc);
+    const NAME(ending) ending = NAME(ending_of)(alpha, beta, beside->complex);
+    NAME(finish_tile)(mr, nv, t.masked, mask, c, ldc, &ending, acc);
     beta = 0, alpha = 1;
 #endif
     NAME(store_tile)(mr, nv, t.masked, mask, c, ldc, alpha, beta, acc);
 }
-
-#undef PREFETCH_ROW

@@ -12,8 +12,9 @@
 #include "problem/shape.h"
 
 enum {
-    CPU_ALIGNMENT = 256, /* alignment of packed blocks, in bytes */
-    CPU_SMALL = 64,      /* a product is small if m, n and k are at most this */
+    CPU_ALIGNMENT = 256,   /* alignment of packed blocks, in bytes */
+    CPU_SMALL_PANELS = 32, /* a small product has at most this many panels of B */
+    CPU_SMALL = 64,        /* a product is small if m, n and k are at most this */
 
     /* A product with one row or one column uses register tiles, not GEMV kernels, if k <=
      * CPU_TILE_STEPS and m, n and m*n*k are at most CPU_TILE_WORK (measured:
@@ -55,12 +56,15 @@ typedef struct cpu_plan {
     int grid_m, grid_n; /* CPU_SHARE_C: number of rectangles of C along m and n; else 1 */
     int64_t parts;      /* CPU_SHARE_K: number of parts of k; else 1 */
     bool pack_a, pack_b;
-    bool keep_b;           /* keep all packed panels (strips as wide as a register tile) of a block
-                              of B; false: each panel overwrites the one before */
-    bool in_bands;         /* C is computed in bands of a few rows (is_in_bands() in cpu_planner.c),
-                              with a block of B in L2 */
-    bool fetch;            /* prefetch the next panel of B, or the next product of a batch, because
-                              it is not in a cache */
+    bool keep_b;    /* keep all packed panels (strips as wide as a register tile) of a block
+                       of B; false: each panel overwrites the one before */
+    bool in_bands;  /* C is computed in bands of a few rows (is_in_bands() in cpu_planner.c),
+                       with a block of B in L2 */
+    bool in_strips; /* C is computed in strips of a few rows (is_in_strips() in cpu_planner.c),
+                       which are small products with a packed B; A is not packed */
+    bool fetch_c;   /* in_strips: prefetch C, because it is not in a cache */
+    bool fetch;     /* prefetch the next panel of B, or the next product of a batch, because
+                       it is not in a cache */
     bool fetch_next_block; /* the last panel of a block of B prefetches the first panel of the next
                               block */
     int64_t mc, nc, kc;    /* block sizes: A in blocks of mc x kc, B in blocks of kc x nc */
@@ -82,6 +86,13 @@ bool tgl_cpu_plan_is_same(const cpu_plan *x, const cpu_plan *y);
 
 /* bytes, rounded up to CPU_ALIGNMENT. */
 size_t tgl_cpu_aligned(size_t bytes);
+
+/* The leading dimension of a packed block of B with this many columns, if C is computed in strips:
+ * an odd number of vectors, so that the rows of a panel spread over all sets of L1. */
+static inline int64_t tgl_cpu_strip_ld(int64_t columns, int64_t vector)
+{
+    return ((columns + vector - 1) / vector | 1) * vector;
+}
 
 /* Whether a product of this size takes CPU_PATH_SMALL. */
 static inline bool cpu_is_small(int64_t m, int64_t n, int64_t k)

@@ -63,6 +63,17 @@ enum {
     BAND_B = 2,     /* C: if C is computed in bands, a block of B takes L2 / BAND_B */
     MAX_B_BYTES = 8 << 20, /* C: maximum bytes of a block of B if C is not computed in bands */
 
+    /* Strips (measured: docs/notes/2026-11-28-cpu-short-k.md) */
+    FLAT_SIDE = 8,  /* M, on Zen 3: C is flat if it has at most this many rows or columns */
+    FLAT_STEPS = 8, /* M, on Zen 3: a flat C is computed in strips on all processors if k is at most
+                       this and B is not transposed */
+    STRIP_ROWS = 48,    /* M: height of a strip: whole tiles of every tier. Its rows of C lie in as
+                           many pages, and the first TLB of Zen 3 has 64 entries */
+    STRIP_B = 16 << 10, /* M: bytes of a packed block of B, which stays in L1; */
+    STRIP_COLUMNS = 64, /* M: but it has at least this many columns */
+    STRIP_ROW_BYTES = 1024, /* M: C is computed in strips only if a row of op(A) has at most this
+                               many bytes */
+
     /* Small products */
     CALL = 1000, /* C: fixed cost of a small product, in multiply-adds */
 };
@@ -182,9 +193,9 @@ static int64_t steps_if_narrow(const plan_input *in)
     return in->l2 / (NARROW_B * blocks) / in->element / columns;
 }
 
-/* kc if C has few rows and B comes from memory. This kc is small for two reasons: memory delivers
- * long rows of B fastest if only a few rows are read at a time; and loading and storing C once for
- * each block costs little if C has few rows. */
+/* kc if C has few rows and B, which is not transposed, comes from memory. This kc is small for two
+ * reasons: memory delivers long rows of B fastest if only a few rows are read at a time; and
+ * loading and storing C once for each block costs little if C has few rows. */
 static int64_t steps_of_few_rows(const plan_input *in)
 {
     const int64_t rows = in->shape->m, a_fits = elements_of_a(in) / rows;
@@ -198,7 +209,8 @@ static int64_t max_steps(const plan_input *in)
 {
     const int64_t usual = in->blocking.kc > 0 ? in->blocking.kc : in->kernels->kc;
     if (is_narrow(in, in->shape->n)) return max64(usual, steps_if_narrow(in));
-    const bool few_rows = in->shape->m < usual && is_large_b(in, in->shape->n);
+    const bool few_rows =
+        in->shape->m < usual && !in->shape->trans_b && is_large_b(in, in->shape->n);
     return few_rows ? tgl_min64(usual, steps_of_few_rows(in)) : usual;
 }
 
@@ -234,6 +246,35 @@ static int64_t max_rows(const plan_input *in, const cpu_plan *plan)
     return max64(fit, MIN_BLOCK_TILES * in->mr);
 }
 
+/* Whether C is computed in strips, which are small products. A small product takes one call for all
+ * tiles that read a panel of B. A call for each tile takes about as long as 8 steps of k. On a
+ * processor with strips they also replace bands. */
+static bool is_in_strips(const plan_input *in, const cpu_plan *plan)
+{
+    const tgl_shape *s = in->shape;
+    const bool is_flat = tgl_min64(in->largest.rows, in->largest.columns) <= FLAT_SIDE &&
+                         s->k <= FLAT_STEPS && !s->trans_b;
+    const int steps = in->model->strip_steps;
+    const bool is_short = (s->k <= steps || (steps > 0 && is_in_bands(in, plan))) &&
+                          s->k * in->element <= STRIP_ROW_BYTES;
+    return (is_flat || is_short) && plan->sharing != CPU_SHARE_K && in->blocking.kc == 0 &&
+           in->blocking.mc == 0;
+}
+
+static void choose_strips(const plan_input *in, cpu_plan *plan)
+{
+    const tgl_shape *s = in->shape;
+    const int64_t mr = in->mr, nr = in->nr, rows = in->largest.rows;
+    const int64_t fit = tgl_min64(STRIP_B / (in->element * s->k), CPU_SMALL_PANELS * nr);
+    plan->in_strips = true;
+    plan->pack_a = false;
+    plan->fetch_c = (double)s->m * (double)s->n * (double)in->element > (double)in->l2;
+    plan->kc = s->k;
+    plan->mc = rows <= STRIP_ROWS ? rows : even_block(rows, STRIP_ROWS, mr);
+    plan->keep_b = plan->mc < rows;
+    plan->nc = even_block(in->largest.columns, max64(fit, STRIP_COLUMNS) / nr * nr, nr);
+}
+
 static void choose_blocks(const plan_input *in, cpu_plan *plan)
 {
     const int64_t mr = in->mr, nr = in->nr, rows = in->largest.rows;
@@ -254,7 +295,10 @@ static void choose_blocks(const plan_input *in, cpu_plan *plan)
 static void size_workspace(const plan_input *in, cpu_plan *plan)
 {
     const size_t element = in->kernels->element;
-    const int64_t columns = plan->keep_b ? tgl_round_up(plan->nc, in->kernels->vector) : in->nr;
+    const int64_t vector = in->kernels->vector;
+    const int64_t columns = plan->in_strips ? tgl_cpu_strip_ld(plan->nc, vector)
+                            : plan->keep_b  ? tgl_round_up(plan->nc, vector)
+                                            : in->nr;
     if (plan->pack_a) plan->a_bytes = tgl_cpu_aligned((size_t)(plan->mc * plan->kc) * element);
     if (plan->pack_b) plan->b_bytes = tgl_cpu_aligned((size_t)(columns * plan->kc) * element);
     if (plan->sharing == CPU_SHARE_K)
@@ -270,7 +314,10 @@ static void plan_gemm(plan_input *in, cpu_plan *plan)
     plan->path = CPU_PATH_GEMM;
     in->largest = tgl_cpu_share(in->shape, in->threads, plan);
     choose_packing(in, plan);
-    choose_blocks(in, plan);
+    if (is_in_strips(in, plan))
+        choose_strips(in, plan);
+    else
+        choose_blocks(in, plan);
     size_workspace(in, plan);
 }
 
@@ -351,7 +398,8 @@ static bool is_same_product(const cpu_plan *x, const cpu_plan *y)
     return x->kernels == y->kernels && x->path == y->path && x->sharing == y->sharing &&
            x->threads == y->threads && x->grid_m == y->grid_m && x->grid_n == y->grid_n &&
            x->parts == y->parts && x->pack_a == y->pack_a && x->pack_b == y->pack_b &&
-           x->keep_b == y->keep_b && x->in_bands == y->in_bands && x->fetch == y->fetch &&
+           x->keep_b == y->keep_b && x->in_bands == y->in_bands && x->in_strips == y->in_strips &&
+           x->fetch_c == y->fetch_c && x->fetch == y->fetch &&
            x->fetch_next_block == y->fetch_next_block && x->mc == y->mc && x->nc == y->nc &&
            x->kc == y->kc;
 }

@@ -21,14 +21,16 @@ static void explain_blocks(tgl_text *out, const tgl_shape *s, const cpu_plan *p,
     tgl_text_add(out, "            MC x KC of A: %.1f KB, of the L2's %.0f KB\n",
                  (double)(p->mc * p->kc) * element / 1024, (double)facts->l2 / 1024);
     tgl_text_add(out, "packing     A %s\n",
-                 p->pack_a && s->trans_a ? "transposed, in blocks of MC x KC"
+                 p->in_strips              ? "not packed: k is short"
+                 : p->pack_a && s->trans_a ? "transposed, in blocks of MC x KC"
                  : p->pack_a  ? "copied, in blocks of MC x KC: tiles read the copy faster"
                  : s->trans_a ? "not packed: each element is used too few times"
                               : "not packed: its rows are contiguous along k");
     tgl_text_add(out, "            B %s\n",
-                 !p->pack_b   ? "not packed: each element is used too few times"
-                 : s->trans_b ? "transposed, in panels as wide as a tile"
-                              : "copied by the first tile that uses a panel");
+                 !p->pack_b     ? "not packed: each element is used too few times"
+                 : p->in_strips ? "packed in blocks of KC x NC"
+                 : s->trans_b   ? "transposed, in panels as wide as a tile"
+                                : "copied by the first tile that uses a panel");
 }
 
 /* Describes how blocks are multiplied by each kind of words (cpu_words.h). */

@@ -18,7 +18,7 @@
 #include "cpu/kernels/shares.h"
 #include "cpu/run/cpu_epilogue.h"
 #include "cpu/run/cpu_jobs.h"
-#include "cpu/run/cpu_small.h"
+#include "cpu/run/cpu_strips.h"
 
 /* The rectangle of C that a job computes, and the operands of its product. */
 typedef struct rectangle {
@@ -335,50 +335,9 @@ static rectangle rectangle_of(const cpu_product *product, const cpu_job *job)
     };
 }
 
-/* A rectangle with at most FLAT_SIDE rows or columns and at most FLAT_STEPS steps of k is computed
- * by the functions for small products (cpu_small.c), because the loops over blocks would take
- * longer than its tiles (measured on Zen 3 for 2 to 8 rows and steps). Exception: a transposed B,
- * which the loops over blocks pack faster. */
-enum { FLAT_SIDE = 8, FLAT_STEPS = 8 };
-
-static bool is_flat(const rectangle *x)
-{
-    const int64_t rows = cpu_length(x->job->rows), columns = cpu_length(x->job->columns);
-    return x->shape->k <= FLAT_STEPS && tgl_min64(rows, columns) <= FLAT_SIDE &&
-           !x->shape->trans_b && x->job->sums == NULL;
-}
-
-static void multiply_flat(rectangle *x)
-{
-    const tgl_shape *s = x->shape;
-    const cpu_range rows = x->job->rows, columns = x->job->columns;
-    const tgl_small_product product = {
-        .trans_a = s->trans_a,
-        .trans_b = s->trans_b,
-        .m = cpu_length(rows),
-        .n = cpu_length(columns),
-        .k = s->k,
-        .lda = s->lda,
-        .ldb = s->ldb,
-        .ldc = x->ldc,
-        .alpha = x->alpha,
-        .beta = x->beta,
-        .A = a_at(x, rows.begin, 0),
-        .B = b_at(x, 0, columns.begin),
-        .C = x->C + (rows.begin * x->ldc + columns.begin) * (int64_t)x->plan->kernels->element,
-        .complex = &x->complex,
-    };
-    tgl_cpu_multiply_strips(x->plan->kernels, &product);
-    tgl_cpu_epilogue(x->product, x->job->problem, rows, columns);
-}
-
 static void compute_rectangle(const cpu_product *product, const cpu_job *job)
 {
     rectangle x = rectangle_of(product, job);
-    if (is_flat(&x)) {
-        multiply_flat(&x);
-        return;
-    }
     if (job->sums != NULL) {
         x.alpha = 1;
         x.beta = 0;
@@ -415,7 +374,7 @@ void tgl_cpu_gemm(const cpu_product *product)
         .problems = plan->parts > 1 ? 1 : product->shape->batch,
         .thread_bytes = plan->a_bytes + plan->b_bytes,
         .sum_bytes = plan->part_bytes,
-        .compute = compute_rectangle,
+        .compute = plan->in_strips ? tgl_cpu_compute_strips : compute_rectangle,
         .add_parts = add_parts_of_rectangle,
     };
     tgl_cpu_run_jobs(product, &cut);

@@ -36,6 +36,8 @@ static int quotient(int x, int y)
     return x * reciprocals[y] >> 16;
 }
 
+_Static_assert(CPU_SMALL_PANELS <= 32, "quotient() divides by the number of panels");
+
 /* The number of vectors for n elements. The length of a vector is a power of two. */
 static int vectors_of(const cpu_kernels *kernels, int n)
 {
@@ -184,21 +186,9 @@ static __attribute__((noinline)) void multiply_small(const cpu_kernels *kernels,
     if (next == NULL && has_alpha_alone(kernels, x)) scale_result(kernels, x);
 }
 
-void tgl_cpu_multiply_strips(const cpu_kernels *kernels, const tgl_small_product *product)
+void tgl_cpu_multiply_small(const cpu_kernels *kernels, const tgl_small_product *product)
 {
-    const int64_t element = (int64_t)kernels->element;
-    const int64_t a_row = product->trans_a ? 1 : product->lda;
-    const int64_t b_column = product->trans_b ? product->ldb : 1;
-    tgl_small_product strip = *product;
-    for (int64_t i = 0; i < product->m; i += CPU_SMALL)
-        for (int64_t j = 0; j < product->n; j += CPU_SMALL) {
-            strip.m = tgl_min64(CPU_SMALL, product->m - i);
-            strip.n = tgl_min64(CPU_SMALL, product->n - j);
-            strip.A = (const char *)product->A + i * a_row * element;
-            strip.B = (const char *)product->B + j * b_column * element;
-            strip.C = (char *)product->C + (i * product->ldc + j) * element;
-            multiply_small(kernels, &strip, NULL);
-        }
+    multiply_small(kernels, product, NULL);
 }
 
 /* Multiplies without the loop over panels if one panel suffices, as in most products. */
@@ -224,6 +214,7 @@ static __attribute__((noinline)) void multiply_turned(const cpu_kernels *kernels
     tgl_small_product x = {
         .trans_a = turns ? !p->trans_b : p->trans_a,
         .trans_b = trans_b && !is_column,
+        .fetch_c = false,
         .m = turns ? p->n : p->m,
         .n = turns ? p->m : p->n,
         .k = p->k,

@@ -12,9 +12,9 @@
  * False: the product is not small, and nothing is computed. */
 bool tgl_cpu_run_small(const tgl_device *dev, const tgl_small_product *product);
 
-/* Computes a product with k <= CPU_SMALL: cuts C into parts of at most CPU_SMALL rows and columns,
- * which are small products. */
-void tgl_cpu_multiply_strips(const cpu_kernels *kernels, const tgl_small_product *product);
+/* Computes a product whose op(B) has at most CPU_SMALL_PANELS panels. If B is transposed, k is at
+ * most CPU_SMALL. */
+void tgl_cpu_multiply_small(const cpu_kernels *kernels, const tgl_small_product *product);
 
 /* Runs CPU_PATH_SMALL in place: D := epilogue(alpha*op(A)*op(B) + beta*D) for each product of the
  * batch. */
