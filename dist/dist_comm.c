@@ -38,7 +38,8 @@ tgl_dist_machine dist_machine_of(const tgl_dist_machine *given)
                               .latency_s = given_or(m->latency_s, default_machine.latency_s),
                               .memory_per_s =
                                   given_or(m->memory_per_s, default_machine.memory_per_s),
-                              .collective_s = given_or(m->collective_s, 0)};
+                              .collective_s = given_or(m->collective_s, 0),
+                              .wave_elements = given_or(m->wave_elements, 0)};
 }
 
 /* ---- Opening and closing --------------------------------------------------------------------- */

@@ -127,7 +127,7 @@ double dist_cost_collective(tgl_dist_collective operation, double bytes,
      * minus that in column local). */
     static const double rate[] = {[TGL_DIST_ALL_GATHER] = 0.6,
                                   [TGL_DIST_REDUCE_SCATTER] = 0.85,
-                                  [TGL_DIST_ALL_REDUCE] = 1.15};
+                                  [TGL_DIST_ALL_REDUCE] = 1.0};
     return machine->collective_s + bytes / (rate[operation] * machine->bytes_per_s);
 }
 

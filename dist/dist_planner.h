@@ -17,9 +17,11 @@ typedef struct dist_choice {
     tgl_dist_figures figures;
     char stays[8];  /* letters of the matrices that stay, such as "AC" */
     int candidates; /* number of divisions that were compared */
-    int ring; /* number of chunks into which a ring (dist_ring.h) cuts a rank's part of C; 0: a
-                 single product per rank; RING_COLLECTIVE: a single product per rank, whose sum is
-                 one collective operation (dist_reduce.h); RING_NONE: no ring */
+    int ring;      /* number of chunks into which a ring (dist_ring.h) cuts a rank's part of C; 0: a
+                      single product per rank; RING_COLLECTIVE: a single product per rank, whose sum is
+                      one collective operation (dist_reduce.h); RING_NONE: no ring */
+    int64_t chunk; /* rows or columns of a chunk; the last chunk of a shard may be shorter. Without
+                      a ring of chunks: of a shard */
     bool gathers[2]; /* A, B: all of it comes by one all-gather of the transport */
 } dist_choice;
 

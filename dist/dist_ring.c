@@ -27,22 +27,10 @@ static const dist_axis *shards_of(const tgl_dist_plan *plan)
     return &plan->owned.axis[plan->task.axis_of[OPERAND_C][0] == axis ? 0 : 1];
 }
 
-/* The length of a chunk: choice.ring chunks cover a shard. Lengths above RING_CHUNK_GRAIN are
- * rounded up to a multiple of RING_CHUNK_GRAIN. */
-static int64_t chunk_length(const tgl_dist_plan *plan)
-{
-    const int64_t shard = shards_of(plan)->block;
-    const int chunks = plan->choice.ring > 0 ? plan->choice.ring : 1;
-    const int64_t length = (shard - 1) / chunks + 1;
-    return length > RING_CHUNK_GRAIN
-               ? (length + RING_CHUNK_GRAIN - 1) / RING_CHUNK_GRAIN * RING_CHUNK_GRAIN
-               : length;
-}
-
 static chunk chunk_of(const tgl_dist_plan *plan, int owner, int64_t index)
 {
     const dist_axis *shards = shards_of(plan);
-    const int64_t shard = dist_axis_length(shards, owner), length = chunk_length(plan);
+    const int64_t shard = dist_axis_length(shards, owner), length = plan->choice.chunk;
     int64_t rest;
     chunk c = {.at = index * length};
     if (c.at >= shard) return (chunk){.length = 0};
@@ -98,7 +86,7 @@ tgl_status dist_ring_allocate(tgl_dist_plan *plan)
     const int ranks = plan->task.ranks, chunks = chunks_of(plan), most = (ranks - 1) * chunks;
     const size_t sum = sum_element(plan);
     const bool sums_all = plan->has_copies && plan->choice.ring == 0;
-    const chunk longest = {.length = sums_all ? plan->task.problem.m : chunk_length(plan)};
+    const chunk longest = {.length = sums_all ? plan->task.problem.m : plan->choice.chunk};
     const size_t bytes = chunk_bytes(plan, &longest, sum);
     const size_t whole =
         (size_t)(dist_task_extent(&plan->task, AXIS_M) * dist_task_extent(&plan->task, AXIS_N)) *
@@ -224,19 +212,28 @@ static tgl_status add_own_c(tgl_dist_plan *plan, dist_ring_call *call, const chu
                     ld, p.problem.m, p.problem.n);
 }
 
+static bool has_activation(const tgl_dist_plan *plan)
+{
+    const tgl_epilogue *e = &plan->task.epilogue;
+    return e->size > 0 && e->activation != TGL_ACTIVATION_NONE;
+}
+
 /* C := activation(product + received + beta*C + bias) + residual, for a chunk of this rank's shard.
  * multiplies: whether to compute `product`, this rank's product, and add it; false if `received`
- * contains it already. residual: has the layout of `received`; NULL: none. */
+ * contains it already. residual: has the layout of `received`; NULL: none. Without an activation
+ * the product takes `received` as its residual, if there is no other: kernels of 16-bit results
+ * read a residual faster than C. */
 static tgl_status finish_chunk(tgl_dist_plan *plan, dist_ring_call *call, const chunk *c,
                                void *received, bool multiplies, const void *residual)
 {
     const dist_task *task = &plan->task;
     if (call->beta != 0) DIST_TRY(add_own_c(plan, call, c, received));
     dist_product p = product_of(plan, call, c->first, c->length);
+    const bool is_residual = multiplies && residual == NULL && !has_activation(plan);
     if (!multiplies) p.problem.k = 0;
-    p.beta = 1;
+    p.beta = is_residual ? 0 : 1;
     p.C = received;
-    p.residual = residual;
+    p.residual = is_residual ? received : residual;
     p.problem.type_d = task->type[OPERAND_C];
     p.problem.ldd = task->ld[OPERAND_C];
     p.D = own_chunk(plan, call, c);
@@ -357,8 +354,8 @@ static void *make_chunk(tgl_dist_plan *plan, dist_ring_call *call, int64_t t, co
     const dist_ring *ring = &plan->ring;
     const int64_t chunks = plan->choice.ring;
     dist_product p = product_of(plan, call, c->first, c->length);
-    p.C = t < chunks ? ring->made[t & 1] : ring->received[(t - chunks) % ring->slots];
-    p.beta = t < chunks ? 0 : 1;
+    p.C = ring->made[t & 1];
+    if (t >= chunks) p.residual = ring->received[(t - chunks) % ring->slots];
     if (c->length > 0) multiply(plan, call, &p);
     return p.C;
 }
@@ -445,7 +442,6 @@ static tgl_status run_whole(tgl_dist_plan *plan, dist_ring_call *call)
     const bool by_rows = dist_ring_axis(task) == AXIS_M;
     const int64_t width = by_rows ? across(plan) : own.length;
     const int64_t lines = by_rows ? own.length : across(plan);
-    const bool has_activation = task->epilogue.size > 0 && task->epilogue.activation != 0;
     /* The last part, which finish_chunk() adds. NULL if there is an activation, before
      * which all parts must be added. */
     const void *residual = NULL;
@@ -456,7 +452,7 @@ static tgl_status run_whole(tgl_dist_plan *plan, dist_ring_call *call)
                          : plan->ring.received[rank - (rank > t->rank)];
         if (rank == 0)
             sum = part;
-        else if (rank == t->ranks - 1 && !has_activation)
+        else if (rank == t->ranks - 1 && !has_activation(plan))
             residual = part;
         else
             DIST_TRY(dist_add(t, type_of_sums(plan), sum, width, part, width, lines, width));

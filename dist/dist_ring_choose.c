@@ -72,61 +72,124 @@ static double reducing(const dist_task *task, const tgl_dist_machine *machine, d
 
 /* WAITING: each product of a ring waits this fraction of a message's latency. INTERFERENCE:
  * products become slower by this fraction of the time of the messages. Both are from measurements
- * on 2 and 4 H200, for m from 512 to 16384, 2026-11. */
-static const double WAITING = 0.5, INTERFERENCE = 0.05;
+ * on 2 H200, for m from 512 to 16384, 2026-11. */
+static const double WAITING = 0.25, INTERFERENCE = 0.05;
 
-/* Seconds by which an all-reduce takes longer than a reduce-scatter: each rank sends its chunks, of
- * `elements` elements, to all ranks, and copies those of the others from their buffers into C. The
- * next chunk's product hides the sending of all but the last one. */
-static double copying_seconds(const dist_task *task, const tgl_dist_machine *machine,
-                              double elements, double chunks, double product)
+/* A way to add up the ranks' products (dist_choice.ring and .chunk). last: the length of the last
+ * chunk of a shard. */
+typedef struct ring_way {
+    int chunks;
+    int64_t chunk, last;
+} ring_way;
+
+/* A ring whose model is evaluated. extent: the size of C along the axis that the ring does not
+ * divide; k: of a rank. */
+typedef struct ring_model {
+    const dist_task *task;
+    const tgl_dist_machine *machine;
+    int axis;
+    double extent, k, ranks;
+    double sum; /* bytes of a partial sum */
+    bool is_copied;
+} ring_model;
+
+static ring_model model_of(const dist_task *task, const tgl_dist_machine *machine)
 {
-    const double bytes = elements * (double)dist_task_element(task, OPERAND_C);
-    const double sending = (task->ranks - 1) * (bytes / machine->bytes_per_s + machine->latency_s);
-    const double storing = (task->ranks - 1) * (bytes / machine->memory_per_s + machine->product_s);
-    const double late = sending > product ? sending - product : 0;
-    return sending + machine->latency_s + (chunks - 1) * late + chunks * storing;
+    const int axis = dist_ring_axis(task);
+    return (ring_model){.task = task,
+                        .machine = machine,
+                        .axis = axis,
+                        .extent = (double)dist_task_extent(task, axis == AXIS_M ? AXIS_N : AXIS_M),
+                        .k = (double)dist_task_extent(task, AXIS_K) / task->ranks,
+                        .ranks = task->ranks,
+                        .sum = (double)tgl_type_size(dist_ring_type(task, machine)),
+                        .is_copied = task->spread[OPERAND_C].replicated};
 }
 
-/* Predicted seconds of a ring with `chunks` chunks per shard; chunks = 0: each rank
- * computes one product and sends its parts as messages; RING_COLLECTIVE: each rank computes one
- * product, and one collective operation adds them. axis: dist_ring_axis(). */
-static double ring_seconds(const dist_task *task, const tgl_dist_machine *machine, int axis,
-                           int chunks)
+/* Factor on the time of a product whose C has `elements` elements, because it takes whole waves, or
+ * half waves with smaller tiles; below LEAST half waves it splits K. FULL: the filled part of the
+ * waves for which the machine's rates were measured. SMALLER: the relative time of smaller tiles.
+ * (H200, bench/results/h200/dist_phases.csv) */
+static double of_waves(const ring_model *r, double elements)
 {
-    const double ranks = task->ranks, products = chunks > 0 ? ranks * chunks : 1;
-    const double k = (double)dist_task_extent(task, AXIS_K) / ranks;
-    const double mn =
-        (double)dist_task_extent(task, AXIS_M) * (double)dist_task_extent(task, AXIS_N);
-    const dist_volumes v = {.multiplications = mn * k};
-    const int other = axis == AXIS_M ? OPERAND_B : OPERAND_A, kept = 1 - other;
-    const double sum = (double)tgl_type_size(dist_ring_type(task, machine));
-    const double moved = mn * sum * (ranks - 1) / ranks / machine->bytes_per_s;
-    const double extent = (double)dist_task_extent(task, axis == AXIS_M ? AXIS_N : AXIS_M);
-    const double whole = extent * k * (double)dist_task_element(task, other);
-    const double cut = mn / extent * k * (double)dist_task_element(task, kept) + 2 * mn * sum;
-    const double reading = machine->operand_bytes_per_s > 0
-                               ? (whole + cut / products) / machine->operand_bytes_per_s
-                               : 0;
-    const double computing = dist_cost_products(task, &v, machine) / products;
-    const double product = (reading > computing ? reading : computing) + machine->product_s;
-    const bool is_copied = task->spread[OPERAND_C].replicated;
-    if (chunks == RING_COLLECTIVE)
-        return product + reducing(task, machine, mn * (ranks - 1) / ranks);
-    /* number of shards that a rank sums */
-    const double parts = is_copied ? ranks : 1;
-    if (chunks == 0)
-        return product + parts * moved + (ranks - 1) * machine->latency_s +
-               machine->product_s * ranks +
-               2 * mn / ranks * parts * (ranks - 1) * sum / machine->memory_per_s;
-    const double move = moved / (products - chunks) + machine->latency_s;
-    const double copying =
-        is_copied ? copying_seconds(task, machine, mn / ranks / chunks, chunks, product) : 0;
-    const double each = product + WAITING * machine->latency_s;
-    const double multiplying = products * each + (chunks == 1 ? (products - 1) * move : 0) +
-                               INTERFERENCE * moved + copying;
-    const double moving = (products - chunks) * move + 2 * each + copying;
-    return multiplying > moving ? multiplying : moving;
+    static const double FULL = 0.97, SMALLER = 1.1, LEAST = 0.9;
+    const double waves = elements / r->machine->wave_elements;
+    if (r->machine->wave_elements <= 0 || dist_task_element(r->task, OPERAND_C) != 2 ||
+        2 * waves < LEAST)
+        return 1;
+    return FULL * fmin(ceil(waves), SMALLER * ceil(2 * waves) / 2) / waves;
+}
+
+/* Seconds of a rank's product for `length` rows (or columns) of C. It reads all of one operand, and
+ * some rows of the other. */
+static double product_seconds(const ring_model *r, double length)
+{
+    const int other = r->axis == AXIS_M ? OPERAND_B : OPERAND_A, kept = 1 - other;
+    const dist_volumes v = {.multiplications = length * r->extent * r->k};
+    const double bytes = r->extent * r->k * (double)dist_task_element(r->task, other) +
+                         length * r->k * (double)dist_task_element(r->task, kept) +
+                         2 * length * r->extent * r->sum;
+    const double rate = r->machine->operand_bytes_per_s, reading = rate > 0 ? bytes / rate : 0;
+    const double computing =
+        dist_cost_products(r->task, &v, r->machine) * of_waves(r, length * r->extent);
+    return fmax(reading, computing) + r->machine->product_s;
+}
+
+/* Seconds by which an all-reduce takes longer than a reduce-scatter: each rank sends its chunks to
+ * all ranks, and copies those of the others from their buffers into C. The next chunk's product
+ * hides the sending of all but the last one. */
+static double copying_seconds(const ring_model *r, const ring_way *way)
+{
+    const tgl_dist_machine *machine = r->machine;
+    const double line = r->extent * (double)dist_task_element(r->task, OPERAND_C);
+    double seconds = 0;
+    for (int i = 0; i < way->chunks; i++) {
+        const bool is_last = i + 1 == way->chunks;
+        const double bytes = line * (double)(is_last ? way->last : way->chunk);
+        const double sending = (r->ranks - 1) * (bytes / machine->bytes_per_s + machine->latency_s);
+        const double next =
+            product_seconds(r, (double)(i + 2 == way->chunks ? way->last : way->chunk));
+        seconds += is_last ? sending : fmax(sending - next, 0);
+        seconds += (r->ranks - 1) * (bytes / machine->memory_per_s + machine->product_s);
+    }
+    return seconds;
+}
+
+/* Seconds of a ring of chunks. Products that add what they received read it as slowly as a copy
+ * does: 40 us for 67 MB (H200, bench/results/h200/dist_phases.csv). */
+static double chunks_seconds(const ring_model *r, const ring_way *way)
+{
+    const tgl_dist_machine *machine = r->machine;
+    const double shard = (double)(way->chunk * (way->chunks - 1) + way->last);
+    const double bytes = (r->ranks - 1) * shard * r->extent * r->sum;
+    const double moved = bytes / machine->bytes_per_s, adding = bytes / machine->memory_per_s;
+    const double moving = moved + (r->ranks - 1) * way->chunks * machine->latency_s;
+    const double waiting = WAITING * machine->latency_s;
+    const double first = product_seconds(r, (double)way->chunk) + waiting;
+    const double last = product_seconds(r, (double)way->last) + waiting;
+    const double copying = r->is_copied ? copying_seconds(r, way) : 0;
+    const double multiplying = r->ranks * ((way->chunks - 1) * first + last) +
+                               (way->chunks == 1 ? moving : 0) + INTERFERENCE * moved + adding;
+    return fmax(multiplying, moving + first + last) + copying;
+}
+
+/* Seconds of one product, whose parts are sent as messages. parts: shards that a rank sums. */
+static double exchange_seconds(const ring_model *r, double m, double product)
+{
+    const tgl_dist_machine *machine = r->machine;
+    const double parts = r->is_copied ? r->ranks : 1;
+    const double bytes = m * r->extent * r->sum * (r->ranks - 1) / r->ranks;
+    return product + parts * bytes / machine->bytes_per_s + (r->ranks - 1) * machine->latency_s +
+           machine->product_s * r->ranks + 2 * parts * bytes / machine->memory_per_s;
+}
+
+static double ring_seconds(const ring_model *r, const ring_way *way)
+{
+    const double m = (double)dist_task_extent(r->task, r->axis);
+    if (way->chunks > 0) return chunks_seconds(r, way);
+    const double product = product_seconds(r, m);
+    if (way->chunks == 0) return exchange_seconds(r, m, product);
+    return product + reducing(r->task, r->machine, m * r->extent * (r->ranks - 1) / r->ranks);
 }
 
 /* Sets the division and the figures for the ring that choice->ring describes. */
@@ -140,7 +203,6 @@ static void set_choice(const dist_task *task, const tgl_dist_machine *machine,
         (double)dist_task_extent(task, AXIS_M) * (double)dist_task_extent(task, AXIS_N);
     const double copies =
         task->spread[OPERAND_C].replicated ? (double)dist_task_element(task, OPERAND_C) : 0;
-    const int64_t shard = (dist_task_extent(task, dist_ring_axis(task)) - 1) / task->ranks + 1;
     division->loop = dist_ring_axis(task);
     division->panels = choice->ring > 0 ? (int64_t)task->ranks * choice->ring : 1;
     division->panel = (dist_task_extent(task, division->loop) - 1) / division->panels + 1;
@@ -154,9 +216,51 @@ static void set_choice(const dist_task *task, const tgl_dist_machine *machine,
                             : mn * ((choice->ring == RING_COLLECTIVE ? element : sum) + copies) *
                                   (ranks - 1) / ranks;
     f->panels = division->panels;
-    f->panel = choice->ring > 0 ? (shard - 1) / choice->ring + 1 : division->panel;
+    f->panel = choice->ring > 0 ? choice->chunk : division->panel;
     choice->gathers[OPERAND_A] = choice->gathers[OPERAND_B] = false;
     choice->stays[0] = 'A', choice->stays[1] = 'B', choice->stays[2] = '\0';
+}
+
+enum { WAYS_MOST = 9 };
+
+static int64_t longest_shard(const dist_task *task, int axis)
+{
+    const dist_spread *c = &task->spread[OPERAND_C];
+    if (c->replicated) return (dist_task_extent(task, axis) - 1) / task->ranks + 1;
+    return c->axis[task->axis_of[OPERAND_C][0] == axis ? 0 : 1].block;
+}
+
+static int64_t round_up(int64_t length, int64_t grain)
+{
+    return (length + grain - 1) / grain * grain;
+}
+
+static int64_t left_of(int64_t shard, int64_t used)
+{
+    return shard > used ? shard - used : 0;
+}
+
+/* Lists the ways that are compared: one collective operation, one exchange, and rings. The chunks
+ * of a ring are equal, or the last one is a single wave: in an all-reduce nothing hides the copies
+ * of the last chunk. Lengths above RING_CHUNK_GRAIN are multiples of it. Returns their number. */
+static int list_ways(const ring_model *r, ring_way *ways)
+{
+    const int64_t shard = longest_shard(r->task, r->axis);
+    const double wave = r->machine->wave_elements / fmax(r->extent, 1) / RING_CHUNK_GRAIN;
+    const int64_t last = wave >= 1 && wave < (double)shard ? (int64_t)wave * RING_CHUNK_GRAIN : 0;
+    int count = 0;
+    ways[count++] = (ring_way){RING_COLLECTIVE, shard, shard};
+    ways[count++] = (ring_way){0, shard, shard};
+    ways[count++] = (ring_way){1, shard, shard};
+    for (int chunks = 2; chunks <= RING_CHUNKS_MOST && shard / chunks >= RING_CHUNK_GRAIN;
+         chunks *= 2) {
+        const int64_t even = round_up((shard - 1) / chunks + 1, RING_CHUNK_GRAIN);
+        ways[count++] = (ring_way){chunks, even, left_of(shard, even * (chunks - 1))};
+        const int64_t longer = round_up((shard - last - 1) / (chunks - 1) + 1, RING_CHUNK_GRAIN);
+        if (r->is_copied && last > 0 && longer > even)
+            ways[count++] = (ring_way){chunks, longer, left_of(shard, longer * (chunks - 1))};
+    }
+    return count;
 }
 
 static void consider_ring(const dist_task *task, const tgl_dist_machine *machine,
@@ -166,9 +270,7 @@ static void consider_ring(const dist_task *task, const tgl_dist_machine *machine
     if (!machine->moves_alone || task->spread[OPERAND_A].replicated ||
         !dist_planner_allows(limits, &division) || !ring_serves(task, &division))
         return;
-    const int axis = dist_ring_axis(task);
-    const int64_t shard = (dist_task_extent(task, axis) - 1) / task->ranks + 1;
-    static const int kinds[] = {RING_COLLECTIVE, 0, 1, 2, 4, RING_CHUNKS_MOST};
+    const ring_model model = model_of(task, machine);
     /* If the chosen division is the one that a ring serves, its panels need additional kernels for
      * copies and additions. dist_cost() assumes that products hide the time of these kernels, and
      * predicts too little. A ring is then chosen whatever the division's predicted time is. */
@@ -176,13 +278,15 @@ static void consider_ring(const dist_task *task, const tgl_dist_machine *machine
     const bool is_same =
         chosen.stays[OPERAND_A] && chosen.stays[OPERAND_B] && !chosen.stays[OPERAND_C];
     double best = is_same ? HUGE_VAL : choice->figures.seconds;
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-        const double seconds = ring_seconds(task, machine, axis, kinds[i]);
-        if (seconds >= best || (kinds[i] > 1 && shard / kinds[i] < RING_CHUNK_GRAIN) ||
-            (kinds[i] == RING_COLLECTIVE && !can_reduce(task, machine)))
+    ring_way ways[WAYS_MOST];
+    const int count = list_ways(&model, ways);
+    for (int i = 0; i < count; i++) {
+        const double seconds = ring_seconds(&model, &ways[i]);
+        if (seconds >= best || (ways[i].chunks == RING_COLLECTIVE && !can_reduce(task, machine)))
             continue;
         best = seconds;
-        choice->ring = kinds[i];
+        choice->ring = ways[i].chunks;
+        choice->chunk = ways[i].chunk;
     }
     if (choice->ring != RING_NONE) set_choice(task, machine, &division, best, choice);
 }

@@ -22,6 +22,9 @@ static const struct {
  * network card that each GPU has in NVIDIA's DGX H100. */
 static const double network = 45e9;
 
+/* Elements of C that an SM computes at a time: the largest tiles of the families for 16 bits. */
+enum { TILE = 128 * 256 };
+
 static double number_of(const tgl_device *dev, tgl_number number, double otherwise)
 {
     double value = 0;
@@ -58,5 +61,7 @@ tgl_dist_machine gpu_machine_of(const tgl_device *dev, bool has_several_hosts,
                      has_several_hosts && network < chips[chip].link ? network : chips[chip].link),
         .latency_s = given_or(given->latency_s, 20e-6),
         .memory_per_s = given_or(given->memory_per_s, 0.4 * memory),
-        .collective_s = given_or(given->collective_s, 15e-6)};
+        .collective_s = given_or(given->collective_s, 15e-6),
+        .wave_elements =
+            given_or(given->wave_elements, TILE * number_of(dev, TGL_NUMBER_PROCESSORS, 100))};
 }

@@ -237,7 +237,9 @@ static tgl_status map_buffer(nccl_transport *t, int rank, const rendezvous_buffe
     return TGL_OK;
 }
 
-static tgl_status announce(nccl_transport *t, const tgl_dist_message *m, nccl_group *g)
+/* Announces a receive buffer. It is ready when `stream` gets there. */
+static tgl_status announce(nccl_transport *t, const tgl_dist_message *m, nccl_group *g,
+                           CUstream stream)
 {
     rendezvous_buffer buffer;
     int slot;
@@ -245,7 +247,7 @@ static tgl_status announce(nccl_transport *t, const tgl_dist_message *m, nccl_gr
         return dist_fail(TGL_DRIVER, "a receive buffer cannot be mapped by other processes");
     DIST_TRY(rendezvous_post(t->meeting, m->rank, &buffer, &slot));
     g->received[g->count++] = (nccl_received){m->rank, slot};
-    return raise_flag(t, t->stream, m->rank, slot, false);
+    return raise_flag(t, stream, m->rank, slot, false);
 }
 
 static tgl_status send(nccl_transport *t, const tgl_dist_message *m, CUstream stream)
@@ -263,14 +265,14 @@ static tgl_status send(nccl_transport *t, const tgl_dist_message *m, CUstream st
     return raise_flag(t, stream, m->rank, slot, true);
 }
 
-/* Announces all receive buffers, then sends in `stream`, by copy engines. All announcements come
- * before the first wait, on the host and on the GPU: otherwise two ranks could wait for each
- * other. */
+/* Announces all receive buffers, then sends, in `stream`, by copy engines. All announcements come
+ * before the first wait, on the host and on the GPU: otherwise two ranks could wait for each other.
+ * In the stream of the products each flag would take 2 to 4 us (H200, bench/dist_phases.py). */
 static tgl_status begin_copies(nccl_transport *t, const tgl_dist_message *messages, int count,
                                nccl_group *g, CUstream stream)
 {
     for (int i = 0; i < count; i++)
-        if (messages[i].receive != NULL) DIST_TRY(announce(t, &messages[i], g));
+        if (messages[i].receive != NULL) DIST_TRY(announce(t, &messages[i], g, stream));
     for (int i = 0; i < count; i++)
         if (messages[i].send != NULL) DIST_TRY(send(t, &messages[i], stream));
     return TGL_OK;

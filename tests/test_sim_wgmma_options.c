@@ -97,6 +97,37 @@ static void results_are_stored_by_tma(void **state)
         p.activation = TGL_ACTIVATION_NONE;
         p.expression = "acc - c + row - 2 * col";
         run_product(*state, &p);
+        p.expression = NULL;
+        p.residual = true; /* of 16 bits, read in pairs unless n is odd */
+        p.batch = i % 2 == 0 ? 1 : two_rounds(*state, 1);
+        p.activation = i % 3 == 0 ? TGL_ACTIVATION_RELU : TGL_ACTIVATION_NONE;
+        p.bias = i % 3 == 1 ? TGL_BIAS_COLUMN : TGL_BIAS_NONE;
+        run_product(*state, &p);
+    }
+}
+
+/* Results of 16 bits with a residual by kernels whose threads store them, and with split-K. */
+static void residuals_are_read_in_pairs(void **state)
+{
+    static const struct {
+        const char *kernel;
+        int m, n, k;
+    } cases[] = {{"wgmma_128x128_alt", 72, 136, 72},
+                 {"wgmma_256x144", 72, 200, 72},
+                 {"wgmma_64x32", 72, 46, 72},
+                 {"wgmma_64x64:exchanged=1", 72, 136, 72},
+                 {"wgmma_64x64_s12:exchanged=0,splits=2", 72, 136, 256},
+                 {"wgmma_128x64_s8:exchanged=0,cluster=2", 200, 72, 136},
+                 {"wgmma_128x128:splits=2,in_cluster=1,exchanged=0", 72, 136, 256}};
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        if (!sweep_has((int)i)) continue;
+        product p = basic_product(cases[i].kernel, i % 2 == 0 ? TGL_BF16 : TGL_F16, cases[i].m,
+                                  cases[i].n, cases[i].k);
+        p.residual = true;
+        run_product(*state, &p);
+        p.batch = two_rounds(*state, 1);
+        p.beta = i % 3 == 0 ? -1 : 0;
+        run_product(*state, &p);
     }
 }
 
@@ -285,6 +316,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(consumers_alternate),
         cmocka_unit_test(results_are_stored_by_tma),
+        cmocka_unit_test(residuals_are_read_in_pairs),
         cmocka_unit_test(tma_stores_in_other_ways),
         cmocka_unit_test(splits_in_clusters),
         cmocka_unit_test(clusters_of_rows_and_columns),

@@ -197,6 +197,9 @@ typedef struct tgl_dist_machine {
     double collective_s;        /* fixed time of a collective operation; the default of NCCL is 15
                                    us. A transport without such operations, and tgl_dist_explain()
                                    by default, plan none */
+    double wave_elements;       /* elements of a C of 16 bits that the device computes at a time: a
+                                   product takes whole waves. The default of a GPU is a tile of 128 x
+                                   256 for each SM; that of others is any number */
 } tgl_dist_machine;
 
 /* Makes *dist from a transport, whose table is copied, and a device. The library takes over the

@@ -392,6 +392,7 @@ static __device__ __forceinline__ void wgmma_multiply(accumulate_t (*acc)[ACC],
         clear_other_groups(shared->stages[at->stage], u, step);
 #endif
         wgmma_multiply_stage(acc, moved_tile(left, offset), moved_tile(right, offset), step == 0);
+        prefetch_residual(args, u, group, step);
         WGMMA_WAIT(acc, 1);
         if (step > 0) wgmma_release(&shared->ring, before);
         before = at->stage;

@@ -258,19 +258,28 @@ static __device__ __forceinline__ value_t scaled_result(const struct tgl_gemm_ar
 #endif
 }
 
-/* The value of D[row][col]. sum: sum over k of op(A)[row][k] * op(B)[k][col]; old: C[row][col], or
- * 0 if beta is 0. */
-static __device__ __forceinline__ value_t epilogue(const struct tgl_gemm_args *args,
-                                                   const struct epilogue_operands *with,
-                                                   accumulate_t sum, value_t old, int row, int col)
+/* activation(alpha*sum + beta*C[row][col] + bias), or the user's expression, to which the residual
+ * is then added. sum: sum over k of op(A)[row][k] * op(B)[k][col]; old: C[row][col], or 0 if beta
+ * is 0. */
+static __device__ __forceinline__ value_t before_residual(const struct tgl_gemm_args *args,
+                                                          const struct epilogue_operands *with,
+                                                          accumulate_t sum, value_t old, int row,
+                                                          int col)
 {
 #if BIAS
     const value_t bias = from_bias(with->bias[BIAS == 1 ? row : col]);
 #else
     const value_t bias = 0;
 #endif
-    const value_t value =
-        activated(args, with, scaled_sum(args, with, sum, row, col), old, bias, row, col);
+    return activated(args, with, scaled_sum(args, with, sum, row, col), old, bias, row, col);
+}
+
+/* The value of D[row][col]. sum, old: as for before_residual(). */
+static __device__ __forceinline__ value_t epilogue(const struct tgl_gemm_args *args,
+                                                   const struct epilogue_operands *with,
+                                                   accumulate_t sum, value_t old, int row, int col)
+{
+    const value_t value = before_residual(args, with, sum, old, row, col);
 #if RESIDUAL
     return scaled_result(
         args, with, value + from_residual(with->residual[row * args->ld_residual + col]), row, col);

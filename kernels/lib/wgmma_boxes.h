@@ -20,7 +20,7 @@
 #error "TMA stores boxes of 64 or 32 columns, by consumers that have whole rows of a tile"
 #endif
 #if !HAS_PACKED
-#error "TMA stores results of 16 bits without a residual"
+#error "TMA stores results of 16 bits, with a residual of 16 bits or none"
 #endif
 #if D_WORD != 16
 #error "TMA stores rows that are multiples of 16 bytes long"
@@ -80,11 +80,14 @@ static __device__ __forceinline__ void store_by_tma(const struct tgl_gemm_args *
 #if GROUPED == 1
     is_whole = is_whole && u->end - u->left >= BM; /* rows from `end` on belong to another group */
 #endif
+    struct residual_span residual = load_residual(args, with, first_left, u->right);
     UNROLL_SPANS
     for (int i = 0; i < M_STEPS * SPANS; i++) {
         const int left = first_left + i / SPANS * 64, right = u->right + i % SPANS * SPAN;
         char *lines = boxes + i % TMA_STORES * BOX_BYTES + first_line * (SPAN * 2);
         if (i >= TMA_STORES && is_whole) WAIT_FOR_BOXES(TMA_STORES - 1);
+        put_residual(lines, &residual);
+        residual = load_next_residual(args, with, first_left, u->right, i);
         put_numbered_span(args, with, acc, lines, i, left, right);
         if (is_whole) {
             if ((i + 1) % BOXES_AT_ONCE == 0)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Stores the sums of wgmma as results of 16 bits, where neither C nor a residual is read. The
- * epilogue is applied in registers, and the packed results go through shared memory by stmatrix.
+ * Stores the sums of wgmma as results of 16 bits, where C is not read. The epilogue is applied in
+ * registers, and the packed results go through shared memory by stmatrix. A residual of 16 bits is
+ * added on the way (lib/wgmma_residual.h).
  *
  * left and right are the operands of wgmma (gemm/wgmma.cu). A span is SPAN columns of a warp's 16
  * rows of sums. In shared memory it consists of lines, which are parts of rows of D: rows of the
@@ -20,8 +21,6 @@
 #include "lib/epilogue.h"
 #include "lib/ldmatrix.h"
 #include "lib/wgmma_chunks.h"
-
-#define HAS_PACKED (D_HAS_16_BITS && !RESIDUAL && !AMAX)
 
 /* 1: the loop over spans is not unrolled. */
 #define HAS_SMALL_SPANS (ACTIVATION >= 2 || EXPRESSION || (MIN_BLOCKS > 1 && M_STEPS * ACC > 64))
@@ -42,6 +41,17 @@
 #define SPAN_LINES (EXCHANGED ? SPAN : 16)
 #define PIECES     (EXCHANGED ? 2 : SPAN / 8) /* pieces of 16 bytes in a line */
 
+/* The address of a 16-byte piece of a line in a span (SPAN columns of results), swizzled. */
+static __device__ __forceinline__ char *piece_of(char *span, int line, int piece)
+{
+    return span + (line * PIECES + (piece ^ line / (8 / PIECES) % PIECES)) * 16;
+}
+
+#include "lib/wgmma_residual.h"
+
+/* Whether results of 16 bits are stored by this file. */
+#define HAS_PACKED (D_HAS_16_BITS && !AMAX && (!RESIDUAL || RESIDUAL_HAS_PIECES))
+
 #if HAS_PACKED
 
 #if D_WORD == 16
@@ -50,26 +60,21 @@ typedef uint4 d_word;
 typedef uint2 d_word;
 #endif
 
-/* The address of a 16-byte piece of a line in a span (SPAN columns of results), swizzled. */
-static __device__ __forceinline__ char *piece_of(char *span, int line, int piece)
-{
-    return span + (line * PIECES + (piece ^ line / (8 / PIECES) % PIECES)) * 16;
-}
-
 /* Returns the results of two neighbouring sums as a 32-bit word, the first in the lower half.
- * Elements outside of D are not stored. They take the bias of the last row or column, so that no
- * bias outside of its array is read. */
+ * residual: the pair of the residual for these results. Elements outside of D are not stored. They
+ * take the bias of the last row or column, so that no bias outside of its array is read. */
 static __device__ __forceinline__ unsigned finished_pair(const struct tgl_gemm_args *args,
                                                          const struct epilogue_operands *with,
-                                                         const accumulate_t *sums, int left,
-                                                         int right)
+                                                         const accumulate_t *sums,
+                                                         unsigned residual, int left, int right)
 {
     float v[2];
+    (void)residual;
 #pragma unroll
     for (int i = 0; i < 2; i++) {
         const int row = EXCHANGED ? right + i : left, col = EXCHANGED ? left : right + i;
-        v[i] = epilogue(args, with, sums[i], 0, row < args->m ? row : args->m - 1,
-                        col < args->n ? col : args->n - 1);
+        v[i] = epilogue_of_pair(args, with, sums[i], residual, i, row < args->m ? row : args->m - 1,
+                                col < args->n ? col : args->n - 1);
     }
     return to_d_pair(v[0], v[1]);
 }
@@ -89,11 +94,15 @@ static __device__ __forceinline__ void put_span(const struct tgl_gemm_args *args
 #pragma unroll
     for (int first = 0; first < SPAN; first += COLUMNS_AT_ONCE) {
         unsigned matrices[COLUMNS_AT_ONCE / 4]; /* 8 x 8 results each: four for 16 columns */
+        unsigned residual[COLUMNS_AT_ONCE / 4] = {0};
+#pragma unroll
+        for (int j = 0; j < COLUMNS_AT_ONCE / 16; j++)
+            take_residual(&residual[j * 4], span, first + j * 16);
 #pragma unroll
         for (int j = 0; j < COLUMNS_AT_ONCE / 4; j++)
-            matrices[j] =
-                finished_pair(args, with, &acc[first / 2 + j * 2], left + lane / 4 + j % 2 * 8,
-                              right + first + j / 2 * 8 + lane % 4 * 2);
+            matrices[j] = finished_pair(args, with, &acc[first / 2 + j * 2], residual[j],
+                                        left + lane / 4 + j % 2 * 8,
+                                        right + first + j / 2 * 8 + lane % 4 * 2);
 #pragma unroll
         for (int j = 0; j < COLUMNS_AT_ONCE / 16; j++) {
             const int i = first + j * 16;
@@ -106,14 +115,14 @@ static __device__ __forceinline__ void put_span(const struct tgl_gemm_args *args
     }
 }
 
-/* Whether store_span() may be used: C is not read, and the rows of D begin at multiples of D_WORD
- * bytes (anywhere if D_WORD is 4). */
+/* Whether store_span() may be used: C is not read, the residual is read in pieces, and the rows of
+ * D begin at multiples of D_WORD bytes (anywhere if D_WORD is 4). */
 static __device__ __forceinline__ bool is_packed(const struct tgl_gemm_args *args,
                                                  const struct epilogue_operands *with)
 {
     const bool words =
         D_WORD == 4 || ((unsigned long long)with->D % D_WORD == 0 && args->ldd % (D_WORD / 2) == 0);
-    return BETA(args, with) == 0 && words;
+    return BETA(args, with) == 0 && words && is_residual_aligned(args, with);
 }
 
 #if D_WORD > 4
@@ -210,11 +219,15 @@ static __device__ __forceinline__ void store_spans(const struct tgl_gemm_args *a
 {
     char *span = results + (int)threadIdx.x / 32 % 4 * CHUNK_BYTES;
     const struct corner corner = corner_of(u);
+    struct residual_span residual = load_residual(args, with, first_left, u->right);
     UNROLL_SPANS
     for (int i = 0; i < M_STEPS * SPANS; i++) {
         const int left = first_left + i / SPANS * 64, right = u->right + i % SPANS * SPAN;
-        if (is_foreign(args, u, left, 16, right, SPAN) || IS_STORED_BY_OTHERS(i % SPANS * SPAN, u))
-            continue;
+        const bool is_stored = !is_foreign(args, u, left, 16, right, SPAN) &&
+                               !IS_STORED_BY_OTHERS(i % SPANS * SPAN, u);
+        if (is_stored) put_residual(span, &residual);
+        residual = load_next_residual(args, with, first_left, u->right, i);
+        if (!is_stored) continue;
         put_numbered_span(args, with, acc, span, i, left, right);
         __syncwarp();
         store_span(args, &corner, with->D, span, EXCHANGED ? right : left,

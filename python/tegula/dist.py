@@ -45,7 +45,7 @@ class _Machine(Sized):
     _fields_ = [("size", c_size_t)] + [(name, c_double) for name in (
         "flops_per_s", "f32_rate", "half_rate", "operand_bytes_per_s", "product_s")] + [
             ("moves_alone", c_int)] + [(name, c_double) for name in (
-                "bytes_per_s", "latency_s", "memory_per_s", "collective_s")]
+                "bytes_per_s", "latency_s", "memory_per_s", "collective_s", "wave_elements")]
 
 
 class _NcclOptions(Sized):

@@ -29,6 +29,9 @@ enum {
     SCALAR_STORE_BYTES_A_CLOCK = 8,
     PACKED_STORE_BYTES_A_CLOCK = 25, /* rate of stores of 16-bit results */
     TMA_STORE_BYTES_A_CLOCK = 30,    /* rate of stores of 16-bit results by TMA */
+    /* Rate at which an SM adds a residual to packed results: 2 to 5 us for a tile of 128x256
+     * (bench/results/h200/dist_phases.csv). */
+    RESIDUAL_BYTES_A_CLOCK = 12,
     REDUCE_CYCLES = 2800,        /* cycles of a split tile for fences and its counter, without the
                                     exchange of sums */
     SUM_BYTES_A_CLOCK = 27,      /* rate at which an SM exchanges sums with the workspace */
@@ -234,9 +237,9 @@ static double store_rate(const tgl_shape *s, const wgmma_geometry *g)
     if (g->stores_by_tma) return TMA_STORE_BYTES_A_CLOCK;
     /* If this is true, the macro ROWS_ARE_ON_16_BYTES() of the kernel is false. */
     const bool is_scalar = tgl_type_size(s->type_d) == 4 && s->ldd % 4 != 0;
-    return (wgmma_packs_results(s) ? PACKED_STORE_BYTES_A_CLOCK
-            : is_scalar            ? SCALAR_STORE_BYTES_A_CLOCK
-                                   : STORE_BYTES_A_CLOCK) *
+    return (wgmma_packs_results(s, g) ? PACKED_STORE_BYTES_A_CLOCK
+            : is_scalar               ? SCALAR_STORE_BYTES_A_CLOCK
+                                      : STORE_BYTES_A_CLOCK) *
            (g->exchanged ? EXCHANGED_STORES : 1);
 }
 
@@ -244,7 +247,9 @@ static double store_rate(const tgl_shape *s, const wgmma_geometry *g)
 static double wgmma_tail_cycles(const tgl_shape *s, const wgmma_geometry *g, bool is_split)
 {
     const double sums = 4.0 * g->row->bm * g->row->bn;
-    const double tail = TILE_CYCLES + sums / store_rate(s, g);
+    const double residual =
+        s->epilogue.residual && wgmma_packs_results(s, g) ? sums / 2 / RESIDUAL_BYTES_A_CLOCK : 0;
+    const double tail = TILE_CYCLES + sums / store_rate(s, g) + residual;
     if (!is_split) return tail;
     if (g->in_cluster) return tail + REDUCE_IN_CLUSTER + sums / CLUSTER_BYTES_A_CLOCK;
     return tail + REDUCE_CYCLES + (1 + g->splits) * sums / SUM_BYTES_A_CLOCK;

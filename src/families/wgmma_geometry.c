@@ -139,8 +139,8 @@ bool tgl_wgmma_stores_by_tma(const tgl_shape *s, const wgmma_geometry *g)
 {
     const int64_t most = tgl_map_stride_max(s->type_d);
     return g->row->boxes > 0 && !g->exchanged && !g->in_cluster && !s->unaligned &&
-           wgmma_packs_results(s) && s->ldd % 8 == 0 && g->right.edge % 8 == 0 && s->ldd <= most &&
-           (s->batch == 1 || (s->stride_d % 8 == 0 && s->stride_d <= most));
+           wgmma_packs_results(s, g) && s->ldd % 8 == 0 && g->right.edge % 8 == 0 &&
+           s->ldd <= most && (s->batch == 1 || (s->stride_d % 8 == 0 && s->stride_d <= most));
 }
 
 /* Bytes of a consumer's shared memory for results: at least RESULTS_BYTES of the kernel. */

@@ -148,9 +148,11 @@ const char *tgl_wgmma_set_options(const tgl_chip *chip, const tgl_shape *s,
                                   const tgl_choice *choice, wgmma_geometry *g);
 
 /* Whether the kernel stores whole words of packed results of 16 bits (HAS_PACKED). */
-static inline bool wgmma_packs_results(const tgl_shape *s)
+static inline bool wgmma_packs_results(const tgl_shape *s, const wgmma_geometry *g)
 {
-    return tgl_type_size(s->type_d) == 2 && !s->epilogue.residual && !s->epilogue.amax;
+    const bool has_pairs = tgl_type_size(s->epilogue.type_residual) == 2 && !g->exchanged;
+    return tgl_type_size(s->type_d) == 2 && !s->epilogue.amax &&
+           (!s->epilogue.residual || has_pairs);
 }
 
 /* Whether the kernel stores D by TMA (TMA_STORES), which also needs legal strides of D. */

@@ -58,6 +58,7 @@ __attribute__((visibility("default"))) FILE *fopen(const char *filename, const c
 
 bool uses_defaults;
 bool prefers_collectives;
+double wave_elements;
 
 static void *run_rank(void *argument)
 {
@@ -74,10 +75,11 @@ static void *run_rank(void *argument)
                                 .engine = s->engine,
                                 .machine = {.flops_per_s = 1e9,
                                             .operand_bytes_per_s = 1e12,
-                                            .bytes_per_s = 1e6,
+                                            .bytes_per_s = wave_elements > 0 ? 1e12 : 1e6,
                                             .latency_s = prefers_collectives ? 1e6 : 1e-9,
                                             .product_s = 1e-9,
-                                            .collective_s = prefers_collectives ? 1e-9 : 1e6}};
+                                            .collective_s = prefers_collectives ? 1e-9 : 1e6,
+                                            .wave_elements = wave_elements}};
     if (uses_defaults) options.machine = (tgl_dist_machine){.size = 0};
     s->status = tgl_dist_open_nccl(&options, s->dev, &s->dist);
     if (s->status == TGL_OK) s->function(s);

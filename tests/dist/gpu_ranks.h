@@ -40,6 +40,9 @@ extern bool prefers_collectives;
 extern bool
     uses_defaults; /* plan for the GPU's own tgl_dist_machine, not for one with slow links */
 
+/* Links are fast, and products take waves of this many elements of C; 0: slow links. */
+extern double wave_elements;
+
 /* Runs a function on all ranks. */
 void run_ranks(rank_state *states, int ranks, tgl_nccl_engine engine, double timeout_s,
                rank_function *function);

@@ -115,36 +115,37 @@ typedef struct ring_case {
     bool gathers; /* all-gather of A, which is padded as well; no sums */
     int64_t
         block; /* rows of the first shards of a row-major C; 0: equal shards as far as possible */
+    int64_t panel; /* the rows of a chunk that the plan must have; 0: any */
 } ring_case;
 
 static const ring_case ring_cases[] = {
-    {512, 8, 12, TGL_ROW_MAJOR, false, 0, true, 2, 0, false, 0},
-    {512, 8, 12, TGL_ROW_MAJOR, true, 0, false, 2, 0, false, 0},
-    {2048, 5, 7, TGL_ROW_MAJOR, false, 1, false, 8, 0, false, 0},
-    {2048, 3, 9, TGL_ROW_MAJOR, true, -1, true, 8, 0, false, 0},
-    {9, 512, 12, TGL_COL_MAJOR, false, 0, false, 2, 0, false, 0},
-    {700, 4, 6, TGL_ROW_MAJOR, true, 0, true, 2, 0, false, 0},
-    {30, 20, 16, TGL_ROW_MAJOR, false, 2, true, 0, 0, false, 0},
-    {31, 20, 16, TGL_ROW_MAJOR, true, 1, true, 0, 0, false, 0},
-    {20, 33, 16, TGL_COL_MAJOR, false, 1, false, 0, 0, false, 0},
-    {3, 20, 16, TGL_ROW_MAJOR, true, 0, false, 0, 0, false, 0},
-    {512, 8, 12, TGL_ROW_MAJOR, true, 1, true, 2, 3, false, 0},
-    {512, 8, 12, TGL_ROW_MAJOR, false, 1, true, 2, 3, false, 0},
+    {512, 8, 12, TGL_ROW_MAJOR, false, 0, true, 2, 0, false, 0, 0},
+    {512, 8, 12, TGL_ROW_MAJOR, true, 0, false, 2, 0, false, 0, 0},
+    {2048, 5, 7, TGL_ROW_MAJOR, false, 1, false, 8, 0, false, 0, 0},
+    {2048, 3, 9, TGL_ROW_MAJOR, true, -1, true, 8, 0, false, 0, 0},
+    {9, 512, 12, TGL_COL_MAJOR, false, 0, false, 2, 0, false, 0, 0},
+    {700, 4, 6, TGL_ROW_MAJOR, true, 0, true, 2, 0, false, 0, 0},
+    {30, 20, 16, TGL_ROW_MAJOR, false, 2, true, 0, 0, false, 0, 0},
+    {31, 20, 16, TGL_ROW_MAJOR, true, 1, true, 0, 0, false, 0, 0},
+    {20, 33, 16, TGL_COL_MAJOR, false, 1, false, 0, 0, false, 0, 0},
+    {3, 20, 16, TGL_ROW_MAJOR, true, 0, false, 0, 0, false, 0, 0},
+    {512, 8, 12, TGL_ROW_MAJOR, true, 1, true, 2, 3, false, 0, 0},
+    {512, 8, 12, TGL_ROW_MAJOR, false, 1, true, 2, 3, false, 0, 0},
 };
 
 /* Products with one collective operation each, on 2 to 4 ranks. */
 static const ring_case collective_cases[] = {
-    {48, 20, 16, TGL_ROW_MAJOR, false, 0, false, 0, 0, false, 0},
-    {48, 20, 16, TGL_ROW_MAJOR, false, 0, true, 0, 3, false, 0},
-    {48, 20, 13, TGL_ROW_MAJOR, false, 2, true, 0, 0, false, 0},
-    {12, 7, 2, TGL_ROW_MAJOR, false, -1, false, 0, 3, false, 0},
-    {31, 20, 16, TGL_ROW_MAJOR, true, 0, true, 0, 0, false, 0},
-    {31, 20, 13, TGL_ROW_MAJOR, true, -1, true, 0, 0, false, 0},
-    {31, 20, 16, TGL_ROW_MAJOR, true, 0, false, 0, 3, false, 0},
-    {31, 20, 16, TGL_ROW_MAJOR, true, 2, true, 0, 3, false, 0},
-    {20, 33, 16, TGL_COL_MAJOR, true, 2, false, 0, 0, false, 0},
-    {48, 20, 16, TGL_ROW_MAJOR, false, 0, false, 0, 0, true, 0},
-    {24, 33, 7, TGL_ROW_MAJOR, false, 2, false, 0, 3, true, 0},
+    {48, 20, 16, TGL_ROW_MAJOR, false, 0, false, 0, 0, false, 0, 0},
+    {48, 20, 16, TGL_ROW_MAJOR, false, 0, true, 0, 3, false, 0, 0},
+    {48, 20, 13, TGL_ROW_MAJOR, false, 2, true, 0, 0, false, 0, 0},
+    {12, 7, 2, TGL_ROW_MAJOR, false, -1, false, 0, 3, false, 0, 0},
+    {31, 20, 16, TGL_ROW_MAJOR, true, 0, true, 0, 0, false, 0, 0},
+    {31, 20, 13, TGL_ROW_MAJOR, true, -1, true, 0, 0, false, 0, 0},
+    {31, 20, 16, TGL_ROW_MAJOR, true, 0, false, 0, 3, false, 0, 0},
+    {31, 20, 16, TGL_ROW_MAJOR, true, 2, true, 0, 3, false, 0, 0},
+    {20, 33, 16, TGL_COL_MAJOR, true, 2, false, 0, 0, false, 0, 0},
+    {48, 20, 16, TGL_ROW_MAJOR, false, 0, false, 0, 0, true, 0, 0},
+    {24, 33, 7, TGL_ROW_MAJOR, false, 2, false, 0, 3, true, 0, 0},
 };
 
 static float small(int64_t i, int64_t salt)
@@ -284,10 +285,13 @@ static bool run_ring_case(rank_state *s, const ring_case *c)
     tgl_dist_plan_figures(plan, &figures);
     const bool is_cut =
         figures.panels == (c->chunks > 0 && s->ranks == 2 ? 2 * c->chunks : figures.panels);
-    if (!is_cut) fprintf(stderr, "the plan has %lld panels\n", (long long)figures.panels);
+    const bool has_panel = c->panel == 0 || figures.panel == c->panel;
+    if (!is_cut || !has_panel)
+        fprintf(stderr, "the plan has %lld panels of %lld\n", (long long)figures.panels,
+                (long long)figures.panel);
     const bool ok = run_ring_plan(s, c, plan, part);
     tgl_dist_plan_destroy(plan);
-    return ok && is_cut;
+    return ok && is_cut && has_panel;
 }
 
 static void run_rings(rank_state *s)
@@ -310,6 +314,41 @@ static void rings(void **state)
                 assert_true(states[rank].ok);
             }
         }
+}
+
+static void run_short_chunks(rank_state *s)
+{
+    static const ring_case cases[] = {
+        {.m = 2048,
+         .n = 8,
+         .k = 12,
+         .order = TGL_ROW_MAJOR,
+         .is_replicated = true,
+         .chunks = 2,
+         .panel = 896},
+        {.m = 1900,
+         .n = 8,
+         .k = 12,
+         .order = TGL_ROW_MAJOR,
+         .is_replicated = true,
+         .chunks = 2,
+         .panel = 896},
+        {.m = 2048, .n = 8, .k = 12, .order = TGL_ROW_MAJOR, .chunks = 2, .panel = 512},
+    };
+    s->ok = true;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0] && s->ok; i++)
+        s->ok = run_ring_case(s, &cases[i]);
+}
+
+/* In an all-reduce the last chunk of a shard is one wave, because nothing hides its copies. */
+static void short_last_chunks(void **state)
+{
+    (void)state;
+    rank_state states[RANKS];
+    wave_elements = 128 * 8;
+    run_ranks(states, 2, TGL_NCCL_ENGINE_AUTO, TIMEOUT, run_short_chunks);
+    wave_elements = 0;
+    assert_true(states[0].ok && states[1].ok);
 }
 
 /* ---- Collective operations ---------------------------------------------------------------------
@@ -401,7 +440,7 @@ static const layer layers[] = {
     {2, TGL_DIST_REDUCE_SCATTER, 512, COLLECTIVE}, {2, TGL_DIST_REDUCE_SCATTER, 2048, PANELS},
     {2, TGL_DIST_REDUCE_SCATTER, 16384, PANELS},   {2, TGL_DIST_ALL_REDUCE, 64, COLLECTIVE},
     {2, TGL_DIST_ALL_REDUCE, 256, COLLECTIVE},     {2, TGL_DIST_ALL_REDUCE, 512, COLLECTIVE},
-    {2, TGL_DIST_ALL_REDUCE, 2048, COLLECTIVE},    {2, TGL_DIST_ALL_REDUCE, 16384, PANELS},
+    {2, TGL_DIST_ALL_REDUCE, 2048, PANELS},        {2, TGL_DIST_ALL_REDUCE, 16384, PANELS},
     {4, TGL_DIST_ALL_GATHER, 64, COLLECTIVE},      {4, TGL_DIST_ALL_GATHER, 256, COLLECTIVE},
     {4, TGL_DIST_ALL_GATHER, 512, COLLECTIVE},     {4, TGL_DIST_ALL_GATHER, 2048, PANELS},
     {4, TGL_DIST_ALL_GATHER, 4096, PANELS},        {4, TGL_DIST_REDUCE_SCATTER, 64, COLLECTIVE},
@@ -436,7 +475,8 @@ static void plans_of_layers(void **state)
                                    .bytes_per_s = 350e9,
                                    .latency_s = 20e-6,
                                    .memory_per_s = 1.9e12,
-                                   .collective_s = 15e-6};
+                                   .collective_s = 15e-6,
+                                   .wave_elements = 132 * 128 * 256};
     for (size_t i = 0; i < sizeof layers / sizeof layers[0]; i++) {
         const layer *l = &layers[i];
         tgl_problem problem;
@@ -466,6 +506,7 @@ int main(void)
         cmocka_unit_test_teardown(on_two_hosts, check_fakes),
         cmocka_unit_test_teardown(plans_for_a_network, check_fakes),
         cmocka_unit_test_teardown(rings, check_fakes),
+        cmocka_unit_test_teardown(short_last_chunks, check_fakes),
         cmocka_unit_test_teardown(collectives, check_fakes),
         cmocka_unit_test_teardown(uneven_shards, check_fakes),
         cmocka_unit_test_teardown(random_with_collectives, check_fakes),
