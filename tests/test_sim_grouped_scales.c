@@ -63,8 +63,8 @@ static void every_kernel(void **state)
  * not access factors outside of their arrays. */
 static void adversarial_sizes(void **state)
 {
-    static const char *const kernels[] = {"wgmma_64x64", "wgmma_64x32:exchanged=1",
-                                          "mma_64x64x128"};
+    static const char *const kernels[] = {"wgmma_64x64", "wgmma_64x32:exchanged=1", "mma_64x64x128",
+                                          "wgmma_256x128"};
     static const group_list lists[] = {
         {TGL_GROUPED_ROWS, TGL_GROUP_SIZES, 4, {0, 0, 0, 0}},
         {TGL_GROUPED_ROWS, TGL_GROUP_SIZES, 4, {1, 1, 1, 1}},
@@ -77,6 +77,24 @@ static void adversarial_sizes(void **state)
         {TGL_GROUPED_ROWS, TGL_GROUP_ENDS, 4, {INT32_MIN, 129, INT32_MAX, 7}},
     };
     static const grouped_scale_size size = {130, 140, 200};
+    for (size_t i = 0; i < COUNT_OF(lists); i++)
+        for (size_t j = 0; j < COUNT_OF(kernels); j++) {
+            const scaled_case c =
+                grouped_scale_case(8, &lists[i], &size, 0, kernels[j], error_of(kernels[j]));
+            check_grouped_scales(*state, &c);
+        }
+}
+
+/* TMA copies factors of lines if their numbers are multiples of 4, from a multiple of 4 on: groups
+ * begin at each of the four places. Tiles of 256 rows have one to four parts of 64 rows. */
+static void factors_by_tma(void **state)
+{
+    static const char *const kernels[] = {"wgmma_256x128", "wgmma_64x32:exchanged=1"};
+    static const group_list lists[] = {
+        {TGL_GROUPED_ROWS, TGL_GROUP_SIZES, 5, {61, 2, 131, 7, 75}},
+        {TGL_GROUPED_MASKED, TGL_GROUP_SIZES, 3, {275, 64, 193}},
+    };
+    static const grouped_scale_size size = {276, 144, 5 * 128 - 16};
     for (size_t i = 0; i < COUNT_OF(lists); i++)
         for (size_t j = 0; j < COUNT_OF(kernels); j++) {
             const scaled_case c =
@@ -116,9 +134,8 @@ int main(int argc, char **argv)
     takes_all = argc > 1;
     sweep_arguments(argc, argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_kernel),
-        cmocka_unit_test(adversarial_sizes),
-        cmocka_unit_test(without_product),
+        cmocka_unit_test(every_kernel),   cmocka_unit_test(adversarial_sizes),
+        cmocka_unit_test(factors_by_tma), cmocka_unit_test(without_product),
         cmocka_unit_test(integers),
     };
     return cmocka_run_group_tests(tests, setup_test_device, teardown_device);

@@ -122,7 +122,7 @@ __global__ void __launch_bounds__(THREADS, 1)
     DYNAMIC_SHARED_ALIGNED(1024, struct accurate_shared, shared, 1);
     const int group = uniform((int)threadIdx.x / 128); /* the warpgroup */
     if (threadIdx.x == 0) make_turns(&shared->turns);
-    make_barriers(&shared->ring);
+    make_barriers(&shared->ring, FILLS(&args));
     wait_for_earlier_launches();
     if (args.overlaps) let_later_launches_start();
     const int depth = DEPTH_OF(&args);

@@ -25,8 +25,8 @@
  *                 With PROMOTE a wgmma sum covers one stage only, 128 of K, and the consumer adds
  *                 it to its accumulators in FP32, times the factors of the stage if A and B have
  *                 block scale factors (lib/wgmma_scales.h). Meanwhile the wgmmas of the other
- *                 consumers run. The warp after the producer's first warp copies the factors of
- *                 each stage to shared memory.
+ *                 consumers run. The warp after the producer's first warp, or one thread of it,
+ *                 copies the factors of each stage to shared memory.
  *   layouts       16-bit operands may be K-major or MN-major (LEFT_ALONG_K, RIGHT_ALONG_K). TF32
  *                 and 8-bit operands are K-major. A left TF32 operand may also be MN-major:
  *                 consumers then load it into registers (lib/wgmma_left.h). Operands of any other
@@ -62,8 +62,8 @@
 #include "lib/wgmma_turns.h"
 #include "lib/wgmma_units.h"
 
-#if PROMOTE && (!WGMMA_IS_F8 || ALTERNATE)
-#error "PROMOTE: products of 8-bit floating-point types, and consumers that multiply at once"
+#if PROMOTE && (!WGMMA_IS_F8 || ALTERNATE || STAGES < 2)
+#error "PROMOTE: 8-bit floating-point types, consumers that multiply at once, two stages or more"
 #endif
 
 /* Registers per thread after setmaxnreg. A block of 384 threads starts with 168 per thread, one of
@@ -104,6 +104,17 @@ static __device__ __forceinline__ int right_lines(const struct tgl_gemm_args *ar
     const int box = !RIGHT_ALONG_K ? LINE(BN) : CLUSTER_ROWS > 1 ? BN : 1;
     return copied_lines(BN, box, right_extent(args));
 }
+
+#if LEFT_BOX < BM
+/* As left_lines(), for a tile with rows of a group: only boxes with rows of the group are copied.
+ */
+static __device__ __forceinline__ int group_lines(const struct tgl_gemm_args *args,
+                                                  const struct unit *u)
+{
+    const int extent = left_extent(args);
+    return copied_lines(BM, extent < LEFT_BOX ? extent : LEFT_BOX, u->end - u->left);
+}
+#endif
 
 /* Called by all threads, before a barrier: sets the rows and columns of all stages that TMA does
  * not fill to 0. wgmma reads them, although no stored result depends on them. */
@@ -178,6 +189,9 @@ static __device__ __forceinline__ void wgmma_produce(const struct tgl_gemm_args 
         const struct unit u = find_unit_inside(args, i, depth);
         left.edge = u.left;
         left.z = has_lefts ? u.batch : 0;
+#if LEFT_BOX < BM
+        left.lines = group_lines(args, &u);
+#endif
         right.edge = u.right;
         right.z = has_rights ? u.batch : 0;
         for (int step = u.first; step < u.first + u.steps; step++) {
@@ -194,16 +208,18 @@ static __device__ __forceinline__ void wgmma_produce(const struct tgl_gemm_args 
 
 #if HAS_BLOCK_SCALES
 /* Called by all threads of a warp: copies the block scale factors of all stages of all units of the
- * block. */
+ * block. One thread does it if TMA can copy them. */
 static __device__ __forceinline__ void wgmma_copy_factors(const struct tgl_gemm_args *args,
                                                           struct wgmma_shared *shared, int depth)
 {
     const int clusters = (int)gridDim.x / CLUSTER;
     const int units = unit_count(args);
+    const bool is_bulk = has_bulk_factors(args);
     struct ring_place at = {0, 0};
+    if (is_bulk && threadIdx.x % 32 != 0) return;
     for (int i = (int)blockIdx.x / CLUSTER; i < units; i += clusters) {
         const struct unit u = find_unit_inside(args, i, depth);
-        copy_unit_factors(shared->factors, &shared->ring, &at, args, &u);
+        copy_unit_factors(shared->factors, &shared->ring, &at, args, &u, is_bulk);
     }
 }
 #endif
@@ -319,43 +335,73 @@ static __device__ __forceinline__ void wgmma_multiply(accumulate_t (*acc)[ACC],
 #define FACTORS(shared, stage) 0
 #endif
 
-/* acc := the sums of a unit. part: the sums of one stage for 64 rows. A thread has registers for
- * only one such part, so the 64-row parts of a stage are multiplied one after the other. */
-static __device__ __forceinline__ void wgmma_multiply(accumulate_t (*acc)[ACC],
-                                                      struct wgmma_shared *shared,
-                                                      const struct tgl_gemm_args *args,
-                                                      const struct unit *u, int group,
-                                                      struct ring_place *at)
+/* Waits until a stage has arrived, and loads its factors. */
+static __device__ __forceinline__ void await_factors(struct thread_factors *to,
+                                                     struct wgmma_shared *shared,
+                                                     const struct ring_place *at,
+                                                     const struct unit *u, int group)
 {
-    const wgmma_tile left = tile_of(shared->stages[0] + group * WM * 128, 1, BM);
+    mbarrier_wait(&shared->ring.full[at->stage], at->parity);
+    load_factors(to, FACTORS(shared, at->stage), u, group);
+}
+
+/* acc += the sums of a unit, for the first `parts` parts of 64 rows. part: the sums of one stage
+ * for 64 rows. A thread has registers for only one such part, so the parts of a stage are
+ * multiplied one after the other. The factors of the next stage are loaded while the last wgmmas of
+ * a stage run. */
+static __device__ __forceinline__ void multiply_parts(accumulate_t (*acc)[ACC],
+                                                      struct wgmma_shared *shared,
+                                                      const struct unit *u, int group,
+                                                      struct ring_place *at, const int parts)
+{
+    const wgmma_tile left = tile_of(shared->stages[0] + CONSUMER_ROW(group) * 128, 1, BM);
     const wgmma_tile right = tile_of(shared->stages[0] + LEFT_BYTES, 1, BN);
     accumulate_t part[ACC];
-    struct thread_factors own;
-    (void)args;
-#pragma unroll
-    for (int i = 0; i < M_STEPS * ACC; i++)
-        acc[i / ACC][i % ACC] = 0;
+    struct thread_factors own = {0}, next = {0};
+    if (u->steps > 0) await_factors(&own, shared, at, u, group);
     for (int step = 0; step < u->steps; step++) {
         const unsigned offset = stage_offset(at->stage);
-        mbarrier_wait(&shared->ring.full[at->stage], at->parity);
+        struct ring_place after = *at;
+        advance(&after);
 #pragma unroll
-        for (int i = 0; i < M_STEPS; i++) {
-            load_factors(&own, FACTORS(shared, at->stage), u, group, i);
+        for (int i = 0; i < parts; i++) {
             wgmma_fence();
 #pragma unroll
             for (int k = 0; k < K_STEPS; k++)
                 wgmma(part, moved_tile(left, offset + i * M_STEP + k * K_STEP(1, BM)),
                       moved_tile(right, offset + k * K_STEP(1, BN)), k > 0);
             wgmma_commit();
+            if (i == parts - 1 && step + 1 < u->steps)
+                await_factors(&next, shared, &after, u, group);
             WGMMA_WAIT(part, 0);
             WGMMA_HOLD(part);
-            hold_factors(&own);
-            if (!PROMOTE_READS_STAGE && i == M_STEPS - 1) wgmma_release(&shared->ring, at->stage);
-            promote(acc[i], part, &own, FACTORS(shared, at->stage), u);
-            if (PROMOTE_READS_STAGE && i == M_STEPS - 1) wgmma_release(&shared->ring, at->stage);
+            if (!PROMOTE_READS_STAGE && i == parts - 1) wgmma_release(&shared->ring, at->stage);
+            promote(acc[i], part, &own, i, FACTORS(shared, at->stage), u);
+            if (PROMOTE_READS_STAGE && i == parts - 1) wgmma_release(&shared->ring, at->stage);
         }
-        advance(at);
+        own = next;
+        *at = after;
     }
+}
+
+/* acc := the sums of a unit. */
+static __device__ __forceinline__ void wgmma_multiply(accumulate_t (*acc)[ACC],
+                                                      struct wgmma_shared *shared,
+                                                      const struct tgl_gemm_args *args,
+                                                      const struct unit *u, int group,
+                                                      struct ring_place *at)
+{
+    (void)args;
+#pragma unroll
+    for (int i = 0; i < M_STEPS * ACC; i++)
+        acc[i / ACC][i % ACC] = 0;
+#if TAKES_TURNS && M_STEPS == 2
+    if (uniform_condition(u->left + CONSUMER_ROW(group) + PART_ROWS >= u->end)) {
+        multiply_parts(acc, shared, u, group, at, 1);
+        return;
+    }
+#endif
+    multiply_parts(acc, shared, u, group, at, M_STEPS);
 }
 
 #else
@@ -411,8 +457,10 @@ static __device__ __forceinline__ void wgmma_multiply(accumulate_t (*acc)[ACC],
  * consumers run faster. */
 static __device__ __forceinline__ bool has_no_rows(const struct unit *u, int group)
 {
-    const int first = u->left + group * WM;
-    return uniform(first >= u->end || first + WM <= u->own_left);
+    const int first = u->left + CONSUMER_ROW(group);
+    const int end = first + (M_STEPS - 1) * PART_ROWS + 64;
+    const bool is_empty = first >= u->end || end <= u->own_left;
+    return PROMOTE ? uniform_condition(is_empty) : uniform(is_empty);
 }
 
 /* Releases the stages of a unit as they arrive, without multiplying them. */
@@ -502,7 +550,10 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
     if (threadIdx.x == 0) make_turns(&shared->turns);
 #endif
     if (args.k > 0) clear_other_lines(&args, shared);
-    make_barriers(&shared->ring);
+#if HAS_BLOCK_SCALES
+    clear_factors(shared->factors);
+#endif
+    make_barriers(&shared->ring, FILLS(&args));
     wait_for_earlier_launches();
     if (args.overlaps) let_later_launches_start();
     const int depth = DEPTH_OF(&args);

@@ -23,6 +23,9 @@
 #define IS_BLOCKED(scale) ((scale) == SCALE_BLOCK || (scale) == SCALE_LINE_128)
 #define HAS_BLOCK_SCALES  IS_BLOCKED(SCALE_A)
 #define SCALE_EDGE        128 /* K, rows or columns of a block */
+/* Whether tiles of `edge` rows or columns lie within one block. They then begin at multiples of
+ * `edge` (lib/wgmma_units.h). */
+#define IN_ONE_BLOCK(scale, edge) ((scale) == SCALE_BLOCK && SCALE_EDGE % (edge) == 0)
 
 #if HAS_BLOCK_SCALES != IS_BLOCKED(SCALE_B)
 #error "SCALE_A, SCALE_B: both have factors of blocks, or none has"

@@ -30,4 +30,13 @@ static __device__ __forceinline__ double shuffle_xor(double value, int lanes)
  * power. All 32 lanes call it. */
 #define uniform(value) __shfl_sync(0xffffffffu, value, 0)
 
+/* Returns a condition that is equal in all lanes. The compiler can then prove that no lanes diverge
+ * at a branch on it, and uses the uniform datapath behind the branch. uniform() does not suffice
+ * for that (NVRTC 13.0). All 32 lanes call it. */
+#ifdef TGL_SIM
+#define uniform_condition(condition) (condition)
+#else
+#define uniform_condition(condition) __all_sync(0xffffffffu, condition)
+#endif
+
 #endif

@@ -5,6 +5,8 @@
  * Elements outside the tensor are read as zero. An mbarrier counts the bytes of the whole box,
  * zeros included.
  *
+ * bulk_load() copies contiguous bytes in the same way, without a tensor map.
+ *
  * The box is contiguous in shared memory, dimension 0 first. It is aligned to 128 bytes, or to 256,
  * 512 or 1024 bytes with a swizzle of 32, 64 or 128 bytes.
  *
@@ -45,6 +47,17 @@ void tgl_sim_fence_proxy_async(void);
 #define fence_proxy_async()           tgl_sim_fence_proxy_async()
 #define tma_prefetch_map(map)         ((void)(map))
 #define tma_prefetch_3d(map, x, y, z) ((void)(map), (void)(x), (void)(y), (void)(z))
+
+static __device__ __forceinline__ void bulk_load(void *shared, const void *from, int bytes,
+                                                 mbarrier *barrier)
+{
+    const struct tgl_tensor_map map = {.base = from,
+                                       .size = {(unsigned)bytes},
+                                       .box = {(unsigned short)bytes},
+                                       .rank = 1,
+                                       .element = 1};
+    tgl_sim_tma_load(shared, &map, (const int[1]){0}, 1, barrier);
+}
 #else
 
 /* Copies the box whose first element is (x, y), x in dimension 0. x and y may be outside the
@@ -82,6 +95,16 @@ static __device__ __forceinline__ void tma_load_3d_multicast(void *shared,
                      (unsigned)__cvta_generic_to_shared(shared)),
                  "l"(map), "r"(x), "r"(y), "r"(z), "r"((unsigned)__cvta_generic_to_shared(barrier)),
                  "h"((unsigned short)mask)
+                 : "memory");
+}
+
+/* Copies `bytes` bytes. Both addresses and `bytes` are multiples of 16. */
+static __device__ __forceinline__ void bulk_load(void *shared, const void *from, int bytes,
+                                                 mbarrier *barrier)
+{
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
+                 "[%0], [%1], %2, [%3];" ::"r"((unsigned)__cvta_generic_to_shared(shared)),
+                 "l"(from), "r"(bytes), "r"((unsigned)__cvta_generic_to_shared(barrier))
                  : "memory");
 }
 

@@ -56,7 +56,7 @@ static __device__ __forceinline__ void store_boxes(const struct tgl_gemm_args *a
     if (threadIdx.x % 128 == 0) {
 #pragma unroll
         for (int i = first; i < first + BOXES_AT_ONCE; i++) {
-            const int x = col + i % SPANS * SPAN, y = row + i / SPANS * 64;
+            const int x = col + i % SPANS * SPAN, y = row + i / SPANS * PART_ROWS;
             if (x < args->n && y < args->m)
                 tma_store_3d(d_map, x, y, batch, boxes + i % TMA_STORES * BOX_BYTES);
         }
@@ -74,7 +74,7 @@ static __device__ __forceinline__ void store_by_tma(const struct tgl_gemm_args *
                                                     const struct tgl_tensor_map *d_map,
                                                     const struct unit *u, int first_left)
 {
-    const int first_line = (int)threadIdx.x / 32 % 4 * 16; /* the warp's first line in a box */
+    const int first_line = STORING_THREAD / 32 % 4 * 16; /* the warp's first line in a box */
     const struct corner corner = corner_of(u);
     bool is_whole = u->left == u->own_left && u->right == u->own_right;
 #if GROUPED == 1
@@ -83,8 +83,9 @@ static __device__ __forceinline__ void store_by_tma(const struct tgl_gemm_args *
     struct residual_span residual = load_residual(args, with, first_left, u->right);
     UNROLL_SPANS
     for (int i = 0; i < M_STEPS * SPANS; i++) {
-        const int left = first_left + i / SPANS * 64, right = u->right + i % SPANS * SPAN;
+        const int left = first_left + i / SPANS * PART_ROWS, right = u->right + i % SPANS * SPAN;
         char *lines = boxes + i % TMA_STORES * BOX_BYTES + first_line * (SPAN * 2);
+        if (TAKES_TURNS && !is_whole && is_foreign(args, u, left, 16, right, SPAN)) continue;
         if (i >= TMA_STORES && is_whole) WAIT_FOR_BOXES(TMA_STORES - 1);
         put_residual(lines, &residual);
         residual = load_next_residual(args, with, first_left, u->right, i);

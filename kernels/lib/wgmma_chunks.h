@@ -9,7 +9,12 @@
 #define TGL_WGMMA_CHUNKS_H
 
 #include "lib/epilogue.h"
+#include "lib/opaque.h"
 #include "lib/wgmma_split_k.h"
+
+/* The thread's number in the epilogue. With block scale factors a consumer has few registers: the
+ * compiler shall not keep what it computes from the number during the main loop. */
+#define STORING_THREAD (HAS_BLOCK_SCALES ? opaque((int)threadIdx.x) : (int)threadIdx.x)
 
 /* A chunk is CHUNK columns of a warp's 16 rows of sums. In shared memory its lines are lines of D:
  * rows of the tile, or with EXCHANGED its columns. CHUNK_PITCH, the elements from a line to the
@@ -33,7 +38,7 @@ typedef float2 sum_pair;
 /* Puts CHUNK columns of a warp's sums into shared memory, as lines of D. */
 static __device__ __forceinline__ void put_chunk(accumulate_t *chunk, const accumulate_t *acc)
 {
-    const int lane = (int)threadIdx.x % 32, row = lane / 4, col = lane % 4 * 2;
+    const int lane = STORING_THREAD % 32, row = lane / 4, col = lane % 4 * 2;
 #pragma unroll
     for (int i = 0; i < CHUNK / 2; i += 2) {
         const int r = row + i / 2 % 2 * 8, c = col + i / 4 * 8;
@@ -52,7 +57,7 @@ static __device__ __forceinline__ void
 store_chunk(const struct tgl_gemm_args *args, const struct epilogue_operands *with,
             const struct corner *corner, const accumulate_t *chunk, int row, int col, bool aligned)
 {
-    const int lane = (int)threadIdx.x % 32;
+    const int lane = STORING_THREAD % 32;
     if (aligned) {
 #pragma unroll
         for (int i = 0; i < CHUNK_LINES * CHUNK_LENGTH / 4; i += 32) {
@@ -97,7 +102,7 @@ static __device__ __forceinline__ void store_chunks(const struct tgl_gemm_args *
     const struct corner corner = corner_of(u);
 #pragma unroll 1
     for (int i = 0; i < M_STEPS * CHUNKS; i++) {
-        const int left = first_left + i / CHUNKS * 64, right = u->right + i % CHUNKS * CHUNK;
+        const int left = first_left + i / CHUNKS * PART_ROWS, right = u->right + i % CHUNKS * CHUNK;
         if (is_foreign(args, u, left, 16, right, CHUNK) ||
             IS_STORED_BY_OTHERS(i % CHUNKS * CHUNK, u))
             continue;

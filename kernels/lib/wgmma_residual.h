@@ -43,7 +43,9 @@ static __device__ __forceinline__ void prefetch_residual(const struct tgl_gemm_a
     if (step != (u->steps > RESIDUAL_AHEAD ? u->steps - RESIDUAL_AHEAD : 0)) return;
 #pragma unroll
     for (int i = (int)threadIdx.x % 128; i < WM * LINES; i += 128) {
-        const int row = u->left + group * WM + i / LINES,
+        const int of_consumer = i / LINES; /* a row, counted over the consumer's parts */
+        const int row = u->left + CONSUMER_ROW(group) + of_consumer / 64 * PART_ROWS +
+                        of_consumer % 64,
                   col = u->right + i % LINES * RESIDUAL_LINE;
         if (row < args->m && col < args->n)
             prefetch_to_l2(residual + row * args->ld_residual + col);
@@ -89,7 +91,7 @@ load_next_residual(const struct tgl_gemm_args *args, const struct epilogue_opera
 {
     struct residual_span none;
     if (i + 1 < M_STEPS * SPANS)
-        return load_residual(args, with, first_left + (i + 1) / SPANS * 64,
+        return load_residual(args, with, first_left + (i + 1) / SPANS * PART_ROWS,
                              right + (i + 1) % SPANS * SPAN);
 #pragma unroll
     for (int j = 0; j < SPAN / 16; j++)

@@ -22,9 +22,13 @@ static __device__ __forceinline__ void skip(struct ring_place *at, int steps)
     at->stage %= STAGES;
 }
 
-/* Arrivals at a stage's `full` barrier: one for TMA, and one for each thread of the warp that
- * copies block scale factors (lib/wgmma_scales.h). */
-#define FILLS (HAS_BLOCK_SCALES ? 1 + 32 : 1)
+/* Arrivals at a stage's `full` barrier: one for TMA, and those of the warp that copies block scale
+ * factors (lib/wgmma_scales.h). */
+#if HAS_BLOCK_SCALES
+#define FILLS(args) (1 + factor_fills(args))
+#else
+#define FILLS(args) 1
+#endif
 /* Whether threads read the stage themselves: elements or factors. */
 #define THREADS_READ (WGMMA_LEFT_IN_REGISTERS || HAS_BLOCK_SCALES)
 /* Arrivals of one consumer at a stage's `empty` barrier in one block: one per warp if threads read
@@ -44,9 +48,9 @@ static __device__ __forceinline__ int sharer(int number)
 }
 
 /* Initialises the mbarriers. All threads of the cluster call it before they use the ring. */
-static __device__ __forceinline__ void make_barriers(struct ring *ring)
+static __device__ __forceinline__ void make_barriers(struct ring *ring, int fills)
 {
-    if (threadIdx.x == 0) make_ring(ring, FILLS, (ALTERNATE ? 1 : CONSUMERS) * RELEASES * SHARERS);
+    if (threadIdx.x == 0) make_ring(ring, fills, (ALTERNATE ? 1 : CONSUMERS) * RELEASES * SHARERS);
 #if CLUSTER > 1
     cluster_sync();
 #else

@@ -5,10 +5,12 @@
  * the stage are multiplied by them first.
  *
  * The factors of a stage lie in shared memory beside its tiles: for each operand one factor per row
- * or column of the tile, or one per block of 128 that the tile touches. A warp copies them by
- * cp.async. When consumers loaded them from global memory, the loads took longer than the wgmmas of
- * a stage: 4096 cubed took 1.55 times as long as with constants in their place
- * (docs/notes/2026-11-28-gpu.md).
+ * or column of the tile, or one per block of 128 that the tile touches. One thread copies them:
+ * factors of lines by TMA, and those of blocks by cp.async. If addresses or numbers of factors are
+ * no multiples of 16 bytes, a warp copies all by cp.async. Consumers load the factors of a stage
+ * while the last wgmmas of the stage before run, so that no wgmma waits for them. When consumers
+ * loaded them from global memory, 4096 cubed took 1.55 times as long as with constants in their
+ * place (docs/notes/2026-11-28-gpu.md).
  *
  * Of each 64 x 8 sums a thread holds two rows and two columns. A tile may begin at any multiple of
  * 8. Tiles of groups of rows may begin at any row, but then A has no blocks of 128 rows.
@@ -18,6 +20,7 @@
 
 #include "lib/async_copy.h"
 #include "lib/block_scales.h"
+#include "lib/tma.h"
 #include "lib/wgmma_units.h"
 
 #if HAS_BLOCK_SCALES
@@ -39,13 +42,17 @@
 #endif
 /* Maximum number of blocks of 128 that an edge of a tile touches. */
 #define BLOCKS_OF(edge) ((SCALE_EDGE - 8 + (edge)-1) / SCALE_EDGE + 1)
-#define RIGHT_BLOCKS    BLOCKS_OF(BN)
+#define RIGHT_BLOCKS    (IN_ONE_BLOCK(RIGHT_KIND, BN) ? 1 : BLOCKS_OF(BN))
 /* Factors of an operand in a stage with SCALE_BLOCK: its blocks, padded to 16 bytes. */
 #define BLOCKS_MAX 4
 #if BLOCKS_OF(BM) > BLOCKS_MAX || BLOCKS_OF(BN) > BLOCKS_MAX
 #error "BM, BN: a tile touches more than BLOCKS_MAX blocks of 128 rows or columns"
 #endif
-#define FACTORS_OF(kind, edge) ((kind) == SCALE_BLOCK ? BLOCKS_MAX : (edge))
+/* Factors of lines are copied from a multiple of 4 on, 16 bytes. The first factor of a tile that
+ * begins at another line is therefore at index SHIFT_OF(line). Only groups begin there. */
+#define SHIFT_OF(line)         (GROUPED == 1 ? (line) % 4 : 0)
+#define SHIFT_MAX              (GROUPED == 1 ? 4 : 0)
+#define FACTORS_OF(kind, edge) ((kind) == SCALE_BLOCK ? BLOCKS_MAX : (edge) + SHIFT_MAX)
 
 /* The factors of a stage's tiles. */
 struct stage_factors {
@@ -53,160 +60,202 @@ struct stage_factors {
     __align__(16) float right[FACTORS_OF(RIGHT_KIND, BN)];
 };
 
+/* ---- Copies ---------------------------------------------------------------------------------- */
+
+/* Whether all factors of lines of an operand can be copied 16 bytes at a time. lines: all rows or
+ * columns of the matrix, or of each matrix. */
+static __device__ __forceinline__ bool is_on_16_bytes(const struct block_scales *scales,
+                                                      const int kind, int lines, long long stride)
+{
+    return kind == SCALE_BLOCK ||
+           ((unsigned long long)scales->factors % 16 == 0 && scales->ld % 4 == 0 &&
+            lines % 4 == 0 && (!GROUPED || stride % 4 == 0));
+}
+
+/* Whether one thread copies the factors of a stage, those of lines by TMA. Otherwise all threads of
+ * a warp do. */
+static __device__ __forceinline__ bool has_bulk_factors(const struct tgl_gemm_args *args)
+{
+    const struct block_scales a = scales_of_a(args, 0), b = scales_of_b(args, 0);
+    return is_on_16_bytes(&a, SCALE_A, args->m, args->stride_scale_a) &&
+           is_on_16_bytes(&b, SCALE_B, args->n, args->stride_scale_b);
+}
+
+/* Arrivals of the warp that copies factors at a stage's `full` barrier. */
+static __device__ __forceinline__ int factor_fills(const struct tgl_gemm_args *args)
+{
+    return has_bulk_factors(args) ? 2 : 32;
+}
+
+/* Called by all threads of the block, before a barrier: sets all factors to 0. Copies leave those
+ * out that do not exist. */
+static __device__ __forceinline__ void clear_factors(struct stage_factors *factors)
+{
+    enum { COUNT = STAGES * (int)sizeof *factors / (int)sizeof(float) };
+    for (int i = (int)threadIdx.x; i < COUNT; i += THREADS)
+        ((float *)factors)[i] = 0;
+    fence_proxy_async();
+}
+
 /* The factors of a tile's rows or columns for a block of K. */
 struct factor_source {
-    const float *from;  /* the first one */
-    long long k_stride; /* from a block of K to the next one */
-    int valid;          /* factors from `from` to the end of the matrix; may exceed the tile */
-    bool is_aligned;    /* valid % 4 is 0, and `from` is 16-byte aligned in every block of K */
+    const float *from; /* SCALE_BLOCK: the first one; else that of the first line - SHIFT_OF() */
+    int count;         /* factors from `from` to the end of the tile or of the matrix */
 };
 
-/* The source for the lines from `first` on, of which those before `end` exist, for block q of K. */
+/* The source for the lines of a tile from `first` on, of which those before `end` exist, for block
+ * q of K. */
 static __device__ __forceinline__ struct factor_source
-find_factors(const struct block_scales *scales, const int kind, int first, int end, int q)
+find_factors(const struct block_scales *scales, const int kind, const int edge, int first, int end,
+             int q)
 {
-    const float *from = block_factor(scales, kind, first, q);
-    if (kind == SCALE_BLOCK) {
-        const int blocks = (end - 1) / SCALE_EDGE - first / SCALE_EDGE + 1;
-        const struct factor_source found = {from, 1, blocks, false};
-        return found;
-    }
-    const bool is_aligned =
-        (unsigned long long)from % 16 == 0 && scales->ld % 4 == 0 && (end - first) % 4 == 0;
-    const struct factor_source found = {from, scales->ld, end - first, is_aligned};
+    const int from = kind == SCALE_BLOCK ? first : first - SHIFT_OF(first);
+    const int to = first + edge < end ? first + edge : end;
+    const int blocks = (to - 1) / SCALE_EDGE - first / SCALE_EDGE + 1;
+    const int lines = end - from < FACTORS_OF(kind, edge) ? end - from : FACTORS_OF(kind, edge);
+    const struct factor_source found = {block_factor(scales, kind, from, q),
+                                        kind == SCALE_BLOCK ? blocks : lines};
     return found;
 }
 
-/* Called by all threads of a warp: copies the factors of one operand's tile, with zeros for those
- * that do not exist, and moves the source to the next block of K. Aligned factors are copied four
- * at a time. */
-static __device__ __forceinline__ void copy_factors(float *to, struct factor_source *source,
-                                                    const struct block_scales *scales,
-                                                    const int kind, const int edge)
+/* Moves the source to the next block of K. */
+static __device__ __forceinline__ void
+next_factors(struct factor_source *source, const struct block_scales *scales, const int kind)
 {
-    const int lane = (int)threadIdx.x % 32;
-    if (kind == SCALE_BLOCK) {
-        const bool is_valid = lane < source->valid;
-        const float *from = source->from + (is_valid ? lane * scales->ld : 0);
-        if (lane < BLOCKS_MAX) async_copy_float_or_zero(&to[lane], from, is_valid);
-    } else if (source->is_aligned) {
-#pragma unroll
-        for (int j = 0; j < (edge + 127) / 128; j++) {
-            const int i = lane * 4 + j * 128;
-            if (edge % 128 != 0 && i >= edge) break;
-            async_copy_or_zero(&to[i], source->from + i, 4, i < source->valid);
-        }
-    } else {
+    source->from += kind == SCALE_BLOCK ? 1 : scales->ld;
+}
+
+/* Called by all threads of a warp: copies the factors of one operand's tile that exist. */
+static __device__ __forceinline__ void copy_factors(float *to, const struct factor_source *source,
+                                                    const struct block_scales *scales,
+                                                    const int kind)
+{
 #pragma unroll 1
-        for (int i = lane; i < edge; i += 32)
-            async_copy_float_or_zero(&to[i], source->from + i, i < source->valid);
-    }
-    source->from += source->k_stride;
+    for (int i = (int)threadIdx.x % 32; i < source->count; i += 32)
+        async_copy_float(&to[i], source->from + (kind == SCALE_BLOCK ? i * scales->ld : i), true);
+}
+
+/* As copy_factors(), called by one thread. Factors of lines are a copy by TMA. */
+static __device__ __forceinline__ void bulk_copy_factors(float *to,
+                                                         const struct factor_source *source,
+                                                         const struct block_scales *scales,
+                                                         const int kind, mbarrier *full)
+{
+    if (kind != SCALE_BLOCK)
+        bulk_load(to, source->from, source->count * 4, full);
+    else
+        for (int i = 0; i < source->count; i++)
+            async_copy_float(&to[i], source->from + i * scales->ld, true);
+}
+
+/* Bytes that bulk_copy_factors() copies by TMA. */
+static __device__ __forceinline__ unsigned bulk_bytes(const struct factor_source *source,
+                                                      const int kind)
+{
+    return kind == SCALE_BLOCK ? 0 : (unsigned)source->count * 4;
 }
 
 /* Called by all threads of a warp: copies the factors of all stages of a unit. */
 static __device__ __forceinline__ void copy_unit_factors(struct stage_factors *factors,
                                                          struct ring *ring, struct ring_place *at,
                                                          const struct tgl_gemm_args *args,
-                                                         const struct unit *u)
+                                                         const struct unit *u, bool is_bulk)
 {
     const struct block_scales left = LEFT_SCALES(args, u->batch);
     const struct block_scales right = RIGHT_SCALES(args, u->batch);
     struct factor_source left_source =
-        find_factors(&left, LEFT_KIND, u->left, left_extent(args), u->first);
+        find_factors(&left, LEFT_KIND, BM, u->left, left_extent(args), u->first);
     struct factor_source right_source =
-        find_factors(&right, RIGHT_KIND, u->right, right_extent(args), u->first);
+        find_factors(&right, RIGHT_KIND, BN, u->right, right_extent(args), u->first);
+    const unsigned bytes =
+        bulk_bytes(&left_source, LEFT_KIND) + bulk_bytes(&right_source, RIGHT_KIND);
 #pragma unroll 1
     for (int step = 0; step < u->steps; step++) {
         struct stage_factors *to = &factors[at->stage];
+        mbarrier *full = &ring->full[at->stage];
         mbarrier_wait(&ring->empty[at->stage], at->parity ^ 1);
-        copy_factors(to->left, &left_source, &left, LEFT_KIND, BM);
-        copy_factors(to->right, &right_source, &right, RIGHT_KIND, BN);
-        async_arrive(&ring->full[at->stage]);
+        if (is_bulk) {
+            mbarrier_arrive_and_expect(full, bytes);
+            bulk_copy_factors(to->left, &left_source, &left, LEFT_KIND, full);
+            bulk_copy_factors(to->right, &right_source, &right, RIGHT_KIND, full);
+        } else {
+            copy_factors(to->left, &left_source, &left, LEFT_KIND);
+            copy_factors(to->right, &right_source, &right, RIGHT_KIND);
+        }
+        async_arrive(full);
+        next_factors(&left_source, &left, LEFT_KIND);
+        next_factors(&right_source, &right, RIGHT_KIND);
         advance(at);
     }
 }
 
-/* The factors of a thread's rows, and with SCALE_BLOCK those of the blocks of columns. */
+/* ---- Promotion ------------------------------------------------------------------------------- */
+
+/* The factors of a thread's rows. If all columns have one factor, they are multiplied by it. If
+ * columns have factors of several blocks, right[] has these. */
 struct thread_factors {
-    float left[2];
-#if RIGHT_KIND == SCALE_BLOCK
+    float left[M_STEPS][2];
     float right[RIGHT_BLOCKS];
-#endif
 };
 
 /* The factor of row `row` of the left tile. */
 static __device__ __forceinline__ float left_factor(const struct stage_factors *of,
                                                     const struct unit *u, int row)
 {
-    return of->left[LEFT_KIND == SCALE_BLOCK ? (u->left % SCALE_EDGE + row) / SCALE_EDGE : row];
+    if (IN_ONE_BLOCK(LEFT_KIND, BM)) return of->left[0];
+    return of->left[LEFT_KIND == SCALE_BLOCK ? (u->left % SCALE_EDGE + row) / SCALE_EDGE
+                                             : SHIFT_OF(u->left) + row];
 }
 
-/* Loads the factors for the consumer's rows 64*i to 64*i + 63. */
+/* Loads the factors of a stage for the consumer's rows. */
 static __device__ __forceinline__ void load_factors(struct thread_factors *to,
                                                     const struct stage_factors *of,
-                                                    const struct unit *u, int group, const int i)
+                                                    const struct unit *u, int group)
 {
     const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32 % 4;
-    const int row = group * WM + i * 64 + warp * 16 + lane / 4;
-    to->left[0] = left_factor(of, u, row);
-    to->left[1] = left_factor(of, u, row + 8);
-#if RIGHT_KIND == SCALE_BLOCK
+    const int row = CONSUMER_ROW(group) + warp * 16 + lane / 4;
 #pragma unroll
-    for (int j = 0; j < RIGHT_BLOCKS; j++)
+    for (int i = 0; i < M_STEPS * 2; i++)
+        to->left[i / 2][i % 2] = left_factor(of, u, row + i / 2 * PART_ROWS + i % 2 * 8) *
+                                 (IN_ONE_BLOCK(RIGHT_KIND, BN) ? of->right[0] : 1);
+#pragma unroll
+    for (int j = 0; j < RIGHT_BLOCKS && RIGHT_KIND == SCALE_BLOCK; j++)
         to->right[j] = of->right[j];
-#endif
 }
 
-/* Emits no instruction. Called after the wait for the wgmmas of a stage, it keeps the compiler from
- * using the factors earlier. Without it the kernel would wait for their loads before it has issued
- * all wgmmas. */
-static __device__ __forceinline__ void hold_factors(struct thread_factors *own)
-{
-#ifndef TGL_SIM
-    asm volatile("" : "+f"(own->left[0]), "+f"(own->left[1]));
-#if RIGHT_KIND == SCALE_BLOCK
-#pragma unroll
-    for (int j = 0; j < RIGHT_BLOCKS; j++)
-        asm volatile("" : "+f"(own->right[j]));
-#endif
-#endif
-}
-
-/* acc += the sums `part` of a stage, for 64 rows, times their factors. */
+/* acc += the sums `part` of a stage, for 64 rows, times their factors. i: the number of the 64
+ * rows. */
 static __device__ __forceinline__ void promote(accumulate_t *acc, const accumulate_t *part,
-                                               const struct thread_factors *own,
+                                               const struct thread_factors *own, const int i,
                                                const struct stage_factors *of, const struct unit *u)
 {
-#if RIGHT_KIND == SCALE_BLOCK
+#if IN_ONE_BLOCK(RIGHT_KIND, BN)
+    (void)of, (void)u;
+#pragma unroll
+    for (int j = 0; j < ACC; j++)
+        acc[j] = fmaf(part[j], own->left[i][j / 2 % 2], acc[j]);
+#elif RIGHT_KIND == SCALE_BLOCK
     const int in_block = u->right % SCALE_EDGE; /* columns of the block that precede the tile */
     float both[RIGHT_BLOCKS][2];
     (void)of;
 #pragma unroll
     for (int j = 0; j < RIGHT_BLOCKS * 2; j++)
-        both[j / 2][j % 2] = own->left[j % 2] * own->right[j / 2];
-    if (in_block + BN <= SCALE_EDGE) {
+        both[j / 2][j % 2] = own->left[i][j % 2] * own->right[j / 2];
 #pragma unroll
-        for (int j = 0; j < ACC; j++)
-            acc[j] = fmaf(part[j], both[0][j / 2 % 2], acc[j]);
-    } else {
-#pragma unroll
-        for (int j = 0; j < ACC; j++) {
-            const int column = in_block + j / 4 * 8, row = j / 2 % 2;
-            float factor = column < SCALE_EDGE ? both[0][row] : both[1][row];
+    for (int j = 0; j < ACC; j++) {
+        const int column = in_block + j / 4 * 8, row = j / 2 % 2;
+        float factor = column < SCALE_EDGE ? both[0][row] : both[1][row];
 #if RIGHT_BLOCKS > 2
-            if (column >= 2 * SCALE_EDGE) factor = both[2][row];
+        if (column >= 2 * SCALE_EDGE) factor = both[2][row];
 #endif
-            acc[j] = fmaf(part[j], factor, acc[j]);
-        }
+        acc[j] = fmaf(part[j], factor, acc[j]);
     }
 #else
-    const int column = (int)threadIdx.x % 4 * 2;
-    (void)u;
+    const int column = SHIFT_OF(u->right) + (int)threadIdx.x % 4 * 2;
 #pragma unroll
     for (int j = 0; j < ACC; j++)
         acc[j] =
-            fmaf(part[j], own->left[j / 2 % 2] * of->right[column + j / 4 * 8 + j % 2], acc[j]);
+            fmaf(part[j], own->left[i][j / 2 % 2] * of->right[column + j / 4 * 8 + j % 2], acc[j]);
 #endif
 }
 
@@ -224,22 +273,17 @@ struct thread_factors {
 
 static __device__ __forceinline__ void load_factors(struct thread_factors *to,
                                                     const struct stage_factors *of,
-                                                    const struct unit *u, int group, const int i)
+                                                    const struct unit *u, int group)
 {
-    (void)to, (void)of, (void)u, (void)group, (void)i;
-}
-
-static __device__ __forceinline__ void hold_factors(struct thread_factors *own)
-{
-    (void)own;
+    (void)to, (void)of, (void)u, (void)group;
 }
 
 /* acc += the sums `part` of a stage, for 64 rows. */
 static __device__ __forceinline__ void promote(accumulate_t *acc, const accumulate_t *part,
-                                               const struct thread_factors *own,
+                                               const struct thread_factors *own, const int i,
                                                const struct stage_factors *of, const struct unit *u)
 {
-    (void)own, (void)of, (void)u;
+    (void)own, (void)i, (void)of, (void)u;
 #pragma unroll
     for (int j = 0; j < ACC; j++)
         acc[j] += part[j];

@@ -90,7 +90,7 @@ static __device__ __forceinline__ void put_span(const struct tgl_gemm_args *args
                                                 const struct epilogue_operands *with, char *span,
                                                 const accumulate_t *acc, int left, int right)
 {
-    const int lane = (int)threadIdx.x % 32;
+    const int lane = STORING_THREAD % 32;
 #pragma unroll
     for (int first = 0; first < SPAN; first += COLUMNS_AT_ONCE) {
         unsigned matrices[COLUMNS_AT_ONCE / 4]; /* 8 x 8 results each: four for 16 columns */
@@ -133,7 +133,7 @@ static __device__ __forceinline__ void store_span(const struct tgl_gemm_args *ar
                                                   char *span, int row, int col)
 {
     enum { LENGTH = D_WORD / 2, WORDS = PIECES * 8 / LENGTH /* words of a line */ };
-    const int lane = (int)threadIdx.x % 32;
+    const int lane = STORING_THREAD % 32;
 #pragma unroll
     for (int i = 0; i < SPAN_LINES * WORDS; i += 32) {
         const int line = (lane + i) / WORDS, at = (lane + i) % WORDS * LENGTH;
@@ -157,7 +157,7 @@ static __device__ __forceinline__ void store_span(const struct tgl_gemm_args *ar
                                                   char *span, int row, int col)
 {
     enum { WORDS = PIECES * 4 }; /* words of a line */
-    const int lane = (int)threadIdx.x % 32, word = lane % WORDS;
+    const int lane = STORING_THREAD % 32, word = lane % WORDS;
     const int from = corner->col - col, to = args->n - col;
 #pragma unroll 4
     for (int i = 0; i < SPAN_LINES; i += 32 / WORDS) {
@@ -217,12 +217,12 @@ static __device__ __forceinline__ void store_spans(const struct tgl_gemm_args *a
                                                    accumulate_t (*acc)[ACC], char *results,
                                                    const struct unit *u, int first_left)
 {
-    char *span = results + (int)threadIdx.x / 32 % 4 * CHUNK_BYTES;
+    char *span = results + STORING_THREAD / 32 % 4 * CHUNK_BYTES;
     const struct corner corner = corner_of(u);
     struct residual_span residual = load_residual(args, with, first_left, u->right);
     UNROLL_SPANS
     for (int i = 0; i < M_STEPS * SPANS; i++) {
-        const int left = first_left + i / SPANS * 64, right = u->right + i % SPANS * SPAN;
+        const int left = first_left + i / SPANS * PART_ROWS, right = u->right + i % SPANS * SPAN;
         const bool is_stored = !is_foreign(args, u, left, 16, right, SPAN) &&
                                !IS_STORED_BY_OTHERS(i % SPANS * SPAN, u);
         if (is_stored) put_residual(span, &residual);

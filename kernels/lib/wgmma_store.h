@@ -30,8 +30,8 @@ static __device__ __forceinline__ void wgmma_store_sums(const struct tgl_gemm_ar
     unsigned amax = 0;
     with.amax = &amax;
 #endif
-    const int warp = (int)threadIdx.x / 32 % 4;
-    const int first_left = u->left + group * WM + warp * 16;
+    const int warp = STORING_THREAD / 32 % 4;
+    const int first_left = u->left + CONSUMER_ROW(group) + warp * 16;
 #if HAS_PACKED
     if (is_packed(args, &with)) {
 #if TMA_STORES

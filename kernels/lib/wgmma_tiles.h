@@ -88,12 +88,20 @@
 #error "CLUSTER_SPLITS: the blocks store BN / CLUSTER_SPLITS columns each, and share no operands"
 #endif
 
-#define ELEMENT_BYTES    (WGMMA_TYPE == TYPE_F32 ? 4 : WGMMA_IS_8_BITS ? 1 : 2)
-#define BK               (128 / ELEMENT_BYTES)
-#define K_STEPS          4 /* wgmmas along a stage's K, 32 bytes each */
-#define WM               (ALTERNATE ? BM : BM / CONSUMERS)
-#define M_STEPS          (WM / 64) /* wgmmas along a consumer's rows */
-#define ACC              (BN / 2)  /* sums of a thread in one wgmma */
+#define ELEMENT_BYTES (WGMMA_TYPE == TYPE_F32 ? 4 : WGMMA_IS_8_BITS ? 1 : 2)
+#define BK            (128 / ELEMENT_BYTES)
+#define K_STEPS       4 /* wgmmas along a stage's K, 32 bytes each */
+#define WM            (ALTERNATE ? BM : BM / CONSUMERS)
+#define M_STEPS       (WM / 64) /* wgmmas along a consumer's rows */
+#define ACC           (BN / 2)  /* sums of a thread in one wgmma */
+/* A consumer has M_STEPS parts of a tile, 64 rows each. If the tile has rows of a group, which may
+ * be few, the consumers have parts in turn: wgmmas of parts without rows are left out, and the
+ * others remain shared. PART_ROWS: rows from a part of a consumer to its next one. */
+#define TAKES_TURNS         (GROUPED == 1 && !EXCHANGED && PROMOTE)
+#define PART_ROWS           (TAKES_TURNS ? 64 * CONSUMERS : 64)
+#define CONSUMER_ROW(group) ((group) * (TAKES_TURNS ? 64 : WM)) /* the consumer's first row */
+/* Rows of the left tile in a box of TMA, if it is K-major and not shared by a cluster. */
+#define LEFT_BOX         (TAKES_TURNS && CLUSTER_COLUMNS == 1 ? 64 : BM)
 #define CONSUMER_THREADS (128 * CONSUMERS)
 #define THREADS          (CONSUMER_THREADS + (CONSUMERS > 1 ? 128 : HAS_BLOCK_SCALES ? 64 : 32))
 
@@ -111,8 +119,8 @@
  * K_STEP: bytes between the operands of successive wgmmas along K. */
 #define GROUP_BYTES(along_k, edge) ((along_k) ? 1024 : LINE(edge) * 16)
 #define K_STEP(along_k, edge)      ((along_k) ? 32 : LINE(edge) * 32)
-/* Bytes from a row of the left tile to the row 64 further. */
-#define M_STEP (64 * 128)
+/* Bytes from a part of the left tile to the consumer's next one. */
+#define M_STEP (PART_ROWS * 128)
 
 static __device__ __forceinline__ wgmma_tile tile_of(const unsigned char *shared,
                                                      const bool along_k, const int edge)
@@ -172,6 +180,12 @@ wgmma_load_part(unsigned char *to, const struct wgmma_source *from, int p, mbarr
 static __device__ __forceinline__ void load_left(unsigned char *to, const struct wgmma_source *from,
                                                  int p, mbarrier *full)
 {
+#if LEFT_BOX < BM
+#pragma unroll
+    for (int i = 0; i < BM; i += LEFT_BOX)
+        if (i < from->lines) tma_load_3d(to + i * 128, from->map, p, from->edge + i, from->z, full);
+    return;
+#endif
     wgmma_load_part(to, from, p, full, LEFT_ALONG_K, BM, CLUSTER_COLUMNS, COLUMN_IN_CLUSTER,
                     FIRST_ROW << ROW_IN_CLUSTER);
 }

@@ -11,8 +11,7 @@
 #ifndef TGL_WGMMA_UNITS_H
 #define TGL_WGMMA_UNITS_H
 
-#include "lib/element.h"
-#include "lib/gemm_args.h"
+#include "lib/block_scales.h"
 #include "lib/group_table.h"
 
 #define GROUPED_LEFT  (GROUPED == 1 && !EXCHANGED) /* the groups are rows of left */
@@ -198,13 +197,16 @@ static __device__ __forceinline__ int inside(int first, int length, int extent)
 
 /* As find_unit(), but the tile lies within the matrices: it takes TMA 7 clocks to fill 128 bytes
  * outside of them with zeros, and 2 to copy 128 bytes (H200, docs/notes/2026-11-26-gpu-kernels.md).
- * Rows and columns before the unit's own are computed again, but not stored. */
+ * Rows and columns before the unit's own are computed again, but not stored. A tile that has one
+ * scale factor for all of its rows or columns is not moved. */
 static __device__ __forceinline__ struct unit find_unit_inside(const struct tgl_gemm_args *args,
                                                                int number, int depth)
 {
     struct unit u = find_unit(args, number, depth);
-    u.left = inside(u.left, BM, left_extent(args));
-    u.right = inside(u.right, BN, right_extent(args));
+    if (!IN_ONE_BLOCK(EXCHANGED ? SCALE_B : SCALE_A, BM))
+        u.left = inside(u.left, BM, left_extent(args));
+    if (!IN_ONE_BLOCK(EXCHANGED ? SCALE_A : SCALE_B, BN))
+        u.right = inside(u.right, BN, right_extent(args));
     return u;
 }
 

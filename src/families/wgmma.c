@@ -96,6 +96,18 @@ static void wgmma_predict(const tgl_chip *chip, const tgl_shape *s, tgl_candidat
 
 /* ---- Launches -------------------------------------------------------------------------------- */
 
+/* Rows or columns of a K-major box: LEFT_BOX of the kernel for the left operand. is_left: the
+ * operand is the left one. */
+static int lines_of_box(const tgl_shape *s, const wgmma_geometry *g, bool is_left)
+{
+    enum { GROUP_LINES = 64 };
+    const int edge = is_left ? g->row->bm : g->row->bn;
+    const bool has_rows_of_groups = tgl_has_groups_of_rows(s) && !g->exchanged;
+    return is_left && has_rows_of_groups && wgmma_promotes(s) && g->cluster_columns == 1
+               ? GROUP_LINES
+               : edge;
+}
+
 /* The tensor map of an operand. edge: rows or columns of the operand in a tile. parts: number of
  * blocks of a cluster that load a part of the tile each. A K-major box has at most as many lines as
  * the operand has: copied_lines() of the kernel. */
@@ -113,7 +125,8 @@ static tgl_tensor wgmma_tensor_of(const tgl_shape *s, const wgmma_geometry *g, c
         base = r->scratch;
     }
     const int64_t edge_size = x->edge > 0 ? x->edge : 1, k_size = x->k > 0 ? x->k : 1;
-    const int lines = parts > 1 ? edge : (int)tgl_min64(edge, edge_size);
+    const int box = lines_of_box(s, g, x == &g->left);
+    const int lines = parts > 1 ? edge : (int)tgl_min64(box, edge_size);
     return (tgl_tensor){
         .base = x->is_direct ? TGL_VALUE_OPERAND : TGL_VALUE_SCRATCH,
         .operand = (int)x->operand,

@@ -201,17 +201,20 @@ static bool has_column_factors(const tgl_shape *s, const wgmma_geometry *g)
  * per sum. All three are fitted to 12 times of wgmma_128x96, wgmma_128x128 and wgmma_256x128 on an
  * H200. Factors per column are read from shared memory while other consumers' wgmmas read their
  * operands there. Factors per block of 128 columns must be selected for each column if the columns
- * of a tile can lie in two blocks (an estimate). */
+ * of a tile can lie in two blocks (an estimate). SHARED: cycles that clusters save in which two
+ * blocks share the right tile: 2 % of 8192 cubed by wgmma_256x128 on an H200
+ * (docs/notes/2026-11-28-gpu.md). */
 static double factor_cycles(const tgl_shape *s, const wgmma_geometry *g)
 {
     enum { FP32_A_CLOCK = 128 /* of an SM: CUDA programming guide, arithmetic instructions */ };
-    static const double STEP = 150, COLUMN = 4, SELECTED = 1.5;
+    static const double STEP = 150, COLUMN = 4, SELECTED = 1.5, SHARED = 30;
     const wgmma_row *t = g->row;
     if (!tgl_shape_has_blocked_scales(s)) return 0;
     const double each = has_column_factors(s, g)       ? COLUMN
                         : TGL_SCALE_BLOCK % t->bn != 0 ? SELECTED
                                                        : 0;
-    return STEP + each * t->bm * t->bn / FP32_A_CLOCK / t->consumers;
+    return STEP - (g->cluster_rows == 2 ? SHARED : 0) +
+           each * t->bm * t->bn / FP32_A_CLOCK / t->consumers;
 }
 
 static step_parts parts_of_step(const tgl_chip *chip, const tgl_shape *s, const wgmma_geometry *g)

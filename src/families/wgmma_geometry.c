@@ -158,8 +158,8 @@ static int results_bytes(const wgmma_geometry *g)
 /* Block scale factors of a tile's rows or columns in a stage: FACTORS_OF() of the kernel. */
 static int factors_of(tgl_scaling scaling, int edge)
 {
-    enum { BLOCKS_MAX = 4 }; /* as in lib/wgmma_scales.h */
-    return scaling == TGL_SCALING_LINE_128 ? edge : BLOCKS_MAX;
+    enum { BLOCKS_MAX = 4, SHIFT_MAX = 4 }; /* as in lib/wgmma_scales.h */
+    return scaling == TGL_SCALING_LINE_128 ? edge + SHIFT_MAX : BLOCKS_MAX;
 }
 
 /* Bytes of the block scale factors of a stage. */
@@ -183,14 +183,21 @@ static int wgmma_shared_bytes(const tgl_shape *s, const wgmma_geometry *g)
 
 /* Reduces the number of stages until the block fits into `most` bytes: boxes of results that TMA
  * stores, and block scale factors, may leave room for fewer stages than the configuration has. With
- * block scale factors, boxes are reduced first. */
+ * block scale factors a consumer has boxes for all of its results, if three stages remain: with one
+ * box it waits four times for TMA in each tile of 256x128. Otherwise boxes are reduced first. */
 static void fit_into_shared(const tgl_shape *s, int most, wgmma_geometry *g)
 {
+    enum { STAGES_MIN = 3 };
+    const wgmma_row *t = g->row;
+    const bool is_blocked = tgl_shape_has_blocked_scales(s) && g->stores_by_tma;
+    if (is_blocked)
+        g->boxes = t->bm / t->consumers / WGMMA_BOX_ROWS * (t->bn / wgmma_box_columns(t));
+    while (g->stages > STAGES_MIN && wgmma_shared_bytes(s, g) > most)
+        g->stages--;
+    while (is_blocked && g->boxes > 1 && wgmma_shared_bytes(s, g) > most)
+        g->boxes--;
     while (g->stages > 1 && wgmma_shared_bytes(s, g) > most)
-        if (tgl_shape_has_blocked_scales(s) && g->stores_by_tma && g->boxes > 1)
-            g->boxes--;
-        else
-            g->stages--;
+        g->stages--;
 }
 
 /* ---- Tiles and blocks ------------------------------------------------------------------------ */

@@ -61,7 +61,10 @@ static int64_t check_box(tgl_machine *machine, const struct tgl_tensor_map *map,
 static void check_copy(tgl_machine *machine, uintptr_t shared, const struct tgl_tensor_map *map,
                        const int *at, int rank, const char *what, const void *pc)
 {
-    const uintptr_t alignment = map->swizzle > 0 ? 8 * (uintptr_t)map->swizzle : 128;
+    const bool is_bulk = map->rank == 1; /* bulk_load(), which has no tensor map */
+    const uintptr_t alignment = map->swizzle > 0 ? 8 * (uintptr_t)map->swizzle
+                                : is_bulk        ? UNIT
+                                                 : 128;
     if (map->rank != rank)
         tgl_machine_fault(machine, pc, "TMA %s a box of %d dimensions by a map of %d", what, rank,
                           map->rank);
