@@ -125,9 +125,8 @@ double dist_cost_collective(tgl_dist_collective operation, double bytes,
     /* Rate of NCCL 2.28, relative to that of copies between two GPUs: measured on 2 and 4 H200
      * without multicast, 2026-11 (bench/results/h200/dist_table-*.csv: the time in column nccl
      * minus that in column local). */
-    static const double rate[] = {[TGL_DIST_ALL_GATHER] = 0.6,
-                                  [TGL_DIST_REDUCE_SCATTER] = 0.85,
-                                  [TGL_DIST_ALL_REDUCE] = 1.0};
+    static const double rate[] = {
+        [TGL_DIST_ALL_GATHER] = 0.6, [TGL_DIST_REDUCE_SCATTER] = 0.85, [TGL_DIST_ALL_REDUCE] = 1.0};
     return machine->collective_s + bytes / (rate[operation] * machine->bytes_per_s);
 }
 

@@ -2,9 +2,9 @@
  *
  * Products of e4m3, e5m2 and i8 with scales by mma.sync and wgmma: in all layouts, alignments and
  * types, within the error bounds of docs/accuracy.md. The simulator checks races and bounds. With
- * TEGULA_TEST_DEVICE=cuda:0 the same cases run on a GPU. With the argument "i/n" it takes the i-th of
- * n parts of all layouts, otherwise a quarter: most of the time is that of compiling a kernel for
- * each.
+ * TEGULA_TEST_DEVICE=cuda:0 the same cases run on a GPU. With the argument "i/n" it takes the i-th
+ * of n parts of all layouts, otherwise a quarter: most of the time is that of compiling a kernel
+ * for each.
  */
 #include "support.h"
 
