@@ -26,8 +26,8 @@ help: ## This list
 run: build ## Multiplies two matrices, checks the product, and compares the speed with other libraries
 	@sh examples/run_examples.sh $(BUILD)
 
-test: ## Builds and runs the quick tests: 200 s on two cores after the build (needs cmocka)
-	@echo "These are the quick tests, which take 200 s on two cores after the build. \`make test-all\` runs all."
+test: ## Builds and runs the quick tests: 3 to 4 minutes on two cores after the build (needs cmocka)
+	@echo "These are the quick tests, which take 3 to 4 minutes on two cores after the build. \`make test-all\` runs all."
 	@$(MAKE) build CMAKE_FLAGS="$(TESTS)"
 	@$(CTEST) -LE '$(LEAVE_OUT)' $(CTEST_FLAGS)
 
