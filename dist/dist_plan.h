@@ -18,9 +18,9 @@
 typedef struct dist_ring {
     int slots;       /* number of buffers in `received` */
     void **received; /* partial sums from other ranks */
-    void *made[2];   /* ring of chunks: this rank's products for the chunks that begin at it, which
-                        it then sends on; two buffers, because one is sent while the next chunk is
-                        computed. Single product: [0] holds the product */
+    void *made[2];   /* ring of chunks: the sums that this rank sends to the next one; two buffers,
+                        because one is sent while the next chunk is computed. Single product: [0]
+                        holds the product */
     void *scratch;   /* a chunk of beta*C */
     void **staged;   /* if chunks are used and each rank gets all of C: chunks of the result, in the
                         type of C, from the other ranks; and copies without padding of the chunks
