@@ -35,13 +35,39 @@ typedef float4 sum_vector;
  * would otherwise wait for L2 once per unit. */
 #define SUM_REGISTERS (SUMS * (int)sizeof(accumulate_t) / 4)
 enum { UNITS_AT_ONCE = SUM_REGISTERS <= 8 ? 4 : SUM_REGISTERS <= 16 ? 2 : 1 };
+enum { VECTORS = SUMS / IN_VECTOR }; /* vectors of a thread's sums */
+
+/* acc += the sums of UNITS_AT_ONCE units, or of `count` if these are fewer. from: this thread's
+ * first vector of the first unit. */
+static __device__ __forceinline__ void add_units(accumulate_t *acc, const sum_vector *from,
+                                                 int count)
+{
+    /* A group of vectors is loaded before it is added. Of many sums of one unit, each vector is
+     * added at once: registers for all of them would spill. */
+    enum { GROUP = UNITS_AT_ONCE > 1 ? VECTORS : 1 };
+#pragma unroll
+    for (int group = 0; group < VECTORS; group += GROUP) {
+        sum_vector loaded[UNITS_AT_ONCE][GROUP];
+#pragma unroll
+        for (int s = 0; s < UNITS_AT_ONCE; s++)
+#pragma unroll
+            for (int i = 0; i < GROUP; i++)
+                if (UNITS_AT_ONCE == 1 || s < count)
+                    loaded[s][i] = __ldcg(&from[(s * VECTORS + group + i) * SUM_THREADS]);
+#pragma unroll
+        for (int s = 0; s < UNITS_AT_ONCE; s++)
+#pragma unroll
+            for (int i = 0; i < GROUP; i++)
+                if (UNITS_AT_ONCE == 1 || s < count)
+                    ADD_VECTOR(&acc[(group + i) * IN_VECTOR], loaded[s][i]);
+    }
+}
 
 /* Stores the sums of unit *u in the workspace. Returns true in the tile's unit that finishes last:
  * acc is then the sum of all units of the tile, in the order of K. */
 static __device__ __forceinline__ bool
 sum_over_units(accumulate_t *acc, const struct tgl_gemm_args *args, const struct unit *u)
 {
-    enum { VECTORS = SUMS / IN_VECTOR }; /* vectors of a thread's sums */
     sum_vector *sums = (sum_vector *)args->workspace +
                        (long long)u->tile * u->splits * (BM * BN / IN_VECTOR) + threadIdx.x;
 #pragma unroll
@@ -52,20 +78,8 @@ sum_over_units(accumulate_t *acc, const struct tgl_gemm_args *args, const struct
     for (int i = 0; i < SUMS; i++)
         acc[i] = 0;
 #pragma unroll 1
-    for (int first = 0; first < u->splits; first += UNITS_AT_ONCE) {
-        sum_vector loaded[UNITS_AT_ONCE][VECTORS];
-#pragma unroll
-        for (int s = 0; s < UNITS_AT_ONCE; s++)
-#pragma unroll
-            for (int i = 0; i < VECTORS; i++)
-                if (first + s < u->splits)
-                    loaded[s][i] = __ldcg(&sums[((first + s) * VECTORS + i) * SUM_THREADS]);
-#pragma unroll
-        for (int s = 0; s < UNITS_AT_ONCE; s++)
-#pragma unroll
-            for (int i = 0; i < VECTORS; i++)
-                if (first + s < u->splits) ADD_VECTOR(&acc[i * IN_VECTOR], loaded[s][i]);
-    }
+    for (int first = 0; first < u->splits; first += UNITS_AT_ONCE)
+        add_units(acc, &sums[first * VECTORS * SUM_THREADS], u->splits - first);
     return true;
 }
 
