@@ -253,6 +253,23 @@ static void other_operands(void **state)
     }
 }
 
+/* Tiles of FP8 that begin in another group or in another tile, because they must lie inside of D:
+ * only some of their spans are stored, with their own part of the residual. */
+static void residuals_of_moved_tiles(void **state)
+{
+    static const char *const kernels[] = {"wgmma_256x128", "wgmma_128x128",
+                                          "wgmma_256x128:columns=2"};
+    for (size_t i = 0; i < COUNT_OF(kernels); i++) {
+        grouped_case c = case_of(TGL_GROUPED_ROWS, kernels[i], TGL_F8_E4M3);
+        c.result = TGL_BF16;
+        c.trans_b = c.has_residual = true;
+        c.rows = 300, c.n = 192, c.k = 128;
+        c.list.count = 2, c.list.groups[0] = 200, c.list.groups[1] = 100;
+        c.seed = (unsigned)i;
+        run(state, &c);
+    }
+}
+
 /* Ends of groups within the 16 bytes of a copy: of groups along K, and of transposed rows. */
 static void ends_within_a_copy(void **state)
 {
@@ -302,6 +319,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(groups_of_several_launches),
         cmocka_unit_test(many_groups_have_a_plan),
         cmocka_unit_test(other_operands),
+        cmocka_unit_test(residuals_of_moved_tiles),
         cmocka_unit_test(ends_within_a_copy),
         cmocka_unit_test(complex_types_are_refused),
         cmocka_unit_test(no_workspace_is_refused),

@@ -85,10 +85,12 @@ static __device__ __forceinline__ void store_by_tma(const struct tgl_gemm_args *
     for (int i = 0; i < M_STEPS * SPANS; i++) {
         const int left = first_left + i / SPANS * PART_ROWS, right = u->right + i % SPANS * SPAN;
         char *lines = boxes + i % TMA_STORES * BOX_BYTES + first_line * (SPAN * 2);
-        if (TAKES_TURNS && !is_whole && is_foreign(args, u, left, 16, right, SPAN)) continue;
+        const bool is_left_out =
+            TAKES_TURNS && !is_whole && is_foreign(args, u, left, 16, right, SPAN);
         if (i >= TMA_STORES && is_whole) WAIT_FOR_BOXES(TMA_STORES - 1);
-        put_residual(lines, &residual);
+        if (!is_left_out) put_residual(lines, &residual);
         residual = load_next_residual(args, with, first_left, u->right, i);
+        if (is_left_out) continue;
         put_numbered_span(args, with, acc, lines, i, left, right);
         if (is_whole) {
             if ((i + 1) % BOXES_AT_ONCE == 0)
