@@ -212,6 +212,13 @@ static tgl_status add_own_c(tgl_dist_plan *plan, dist_ring_call *call, const chu
                     ld, p.problem.m, p.problem.n);
 }
 
+/* Whether products take what was received as their residual: kernels of 16-bit results read a
+ * residual faster than C. */
+static bool takes_residuals(const tgl_dist_plan *plan)
+{
+    return sum_element(plan) == 2;
+}
+
 static bool has_activation(const tgl_dist_plan *plan)
 {
     const tgl_epilogue *e = &plan->task.epilogue;
@@ -220,16 +227,16 @@ static bool has_activation(const tgl_dist_plan *plan)
 
 /* C := activation(product + received + beta*C + bias) + residual, for a chunk of this rank's shard.
  * multiplies: whether to compute `product`, this rank's product, and add it; false if `received`
- * contains it already. residual: has the layout of `received`; NULL: none. Without an activation
- * the product takes `received` as its residual, if there is no other: kernels of 16-bit results
- * read a residual faster than C. */
+ * contains it already. residual: has the layout of `received`; NULL: none. If it takes residuals,
+ * and there is no other one and no activation, the product takes `received` as its residual. */
 static tgl_status finish_chunk(tgl_dist_plan *plan, dist_ring_call *call, const chunk *c,
                                void *received, bool multiplies, const void *residual)
 {
     const dist_task *task = &plan->task;
     if (call->beta != 0) DIST_TRY(add_own_c(plan, call, c, received));
     dist_product p = product_of(plan, call, c->first, c->length);
-    const bool is_residual = multiplies && residual == NULL && !has_activation(plan);
+    const bool is_residual =
+        takes_residuals(plan) && multiplies && residual == NULL && !has_activation(plan);
     if (!multiplies) p.problem.k = 0;
     p.beta = is_residual ? 0 : 1;
     p.C = received;
@@ -354,10 +361,19 @@ static void *make_chunk(tgl_dist_plan *plan, dist_ring_call *call, int64_t t, co
     const dist_ring *ring = &plan->ring;
     const int64_t chunks = plan->choice.ring;
     dist_product p = product_of(plan, call, c->first, c->length);
-    p.C = ring->made[t & 1];
-    if (t >= chunks) p.residual = ring->received[(t - chunks) % ring->slots];
+    void *made = ring->made[t & 1];
+    p.C = made;
+    if (t >= chunks && takes_residuals(plan)) {
+        p.residual = ring->received[(t - chunks) % ring->slots];
+    } else if (t >= chunks) {
+        p.C = ring->received[(t - chunks) % ring->slots];
+        p.beta = 1;
+        p.problem.type_d = p.problem.type_c;
+        p.problem.ldd = p.problem.ldc;
+        p.D = made;
+    }
     if (c->length > 0) multiply(plan, call, &p);
-    return p.C;
+    return made;
 }
 
 /* Runs the ring. Before chunk t, waits for the messages of chunk t-2, because their buffers are

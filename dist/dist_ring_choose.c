@@ -247,7 +247,8 @@ static int list_ways(const ring_model *r, ring_way *ways)
 {
     const int64_t shard = longest_shard(r->task, r->axis);
     const double wave = r->machine->wave_elements / fmax(r->extent, 1) / RING_CHUNK_GRAIN;
-    const int64_t last = wave >= 1 && wave < (double)shard ? (int64_t)wave * RING_CHUNK_GRAIN : 0;
+    const bool has_waves = wave >= 1 && wave * RING_CHUNK_GRAIN < (double)shard;
+    const int64_t last = has_waves ? (int64_t)wave * RING_CHUNK_GRAIN : 0;
     int count = 0;
     ways[count++] = (ring_way){RING_COLLECTIVE, shard, shard};
     ways[count++] = (ring_way){0, shard, shard};
@@ -255,6 +256,7 @@ static int list_ways(const ring_model *r, ring_way *ways)
     for (int chunks = 2; chunks <= RING_CHUNKS_MOST && shard / chunks >= RING_CHUNK_GRAIN;
          chunks *= 2) {
         const int64_t even = round_up((shard - 1) / chunks + 1, RING_CHUNK_GRAIN);
+        if (even * (chunks - 1) >= shard) continue; /* the last chunk would be empty */
         ways[count++] = (ring_way){chunks, even, left_of(shard, even * (chunks - 1))};
         const int64_t longer = round_up((shard - last - 1) / (chunks - 1) + 1, RING_CHUNK_GRAIN);
         if (r->is_copied && last > 0 && longer > even)
