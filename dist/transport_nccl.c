@@ -267,7 +267,7 @@ static tgl_status send(nccl_transport *t, const tgl_dist_message *m, CUstream st
 
 /* Announces all receive buffers, then sends, in `stream`, by copy engines. All announcements come
  * before the first wait, on the host and on the GPU: otherwise two ranks could wait for each other.
- * In the stream of the products each flag would take 2 to 4 us (H200, bench/dist_phases.py). */
+ * In the stream of the products each flag would delay the next product (docs/distributed.md). */
 static tgl_status begin_copies(nccl_transport *t, const tgl_dist_message *messages, int count,
                                nccl_group *g, CUstream stream)
 {

@@ -199,7 +199,7 @@ typedef struct tgl_dist_machine {
                                    by default, plan none */
     double wave_elements;       /* elements of a C of 16 bits that the device computes at a time: a
                                    product takes whole waves. The default of a GPU is a tile of 128 x
-                                   256 for each SM; that of others is any number */
+                                   256 for each SM, that of other devices 0: no waves */
 } tgl_dist_machine;
 
 /* Makes *dist from a transport, whose table is copied, and a device. The library takes over the

@@ -4,7 +4,8 @@
  * span in pieces of 16 bytes, while it stores the span before. It puts the pieces where the results
  * will be, and reads them back by ldmatrix, which gives each lane the pairs that belong to its
  * sums. Loads of pairs straight from memory took 5 us for a tile of 128x256 (H200, 2026-11).
- * Shortly before the end of the main loop, the residual of the tile is fetched into L2.
+ * Shortly before the end of the usual main loop (lib/wgmma_loop.h), the residual of the tile is
+ * fetched into L2.
  */
 #ifndef TGL_WGMMA_RESIDUAL_H
 #define TGL_WGMMA_RESIDUAL_H

@@ -6,11 +6,11 @@
  *
  * The factors of a stage lie in shared memory beside its tiles: for each operand one factor per row
  * or column of the tile, or one per block of 128 that the tile touches. One thread copies them:
- * factors of lines by TMA, and those of blocks by cp.async. If addresses or numbers of factors are
- * no multiples of 16 bytes, a warp copies all by cp.async. Consumers load the factors of a stage
- * while the last wgmmas of the stage before run, so that no wgmma waits for them. When consumers
- * loaded them from global memory, 4096 cubed took 1.55 times as long as with constants in their
- * place (docs/notes/2026-11-28-gpu.md).
+ * factors of lines by TMA, and those of blocks by cp.async. TMA needs addresses and sizes that are
+ * multiples of 16 bytes: without them a warp copies all by cp.async. Consumers load the factors of
+ * a stage while the last wgmmas of the stage before run, so that no wgmma waits for them. When
+ * consumers loaded them from global memory, 4096 cubed took 1.55 times as long as with constants in
+ * their place (docs/notes/2026-11-28-gpu.md).
  *
  * Of each 64 x 8 sums a thread holds two rows and two columns. A tile may begin at any multiple of
  * 8. Tiles of groups of rows may begin at any row, but then A has no blocks of 128 rows.
@@ -48,8 +48,9 @@
 #if BLOCKS_OF(BM) > BLOCKS_MAX || BLOCKS_OF(BN) > BLOCKS_MAX
 #error "BM, BN: a tile touches more than BLOCKS_MAX blocks of 128 rows or columns"
 #endif
-/* Factors of lines are copied from a multiple of 4 on, 16 bytes. The first factor of a tile that
- * begins at another line is therefore at index SHIFT_OF(line). Only groups begin there. */
+/* A copy of factors of lines begins at a line that is a multiple of 4, and so at a multiple of 16
+ * bytes. If a tile begins at another line, its first factor is therefore at index SHIFT_OF(line).
+ * Only tiles of groups begin there. */
 #define SHIFT_OF(line)         (GROUPED == 1 ? (line) % 4 : 0)
 #define SHIFT_MAX              (GROUPED == 1 ? 4 : 0)
 #define FACTORS_OF(kind, edge) ((kind) == SCALE_BLOCK ? BLOCKS_MAX : (edge) + SHIFT_MAX)
@@ -99,7 +100,8 @@ static __device__ __forceinline__ void clear_factors(struct stage_factors *facto
 
 /* The factors of a tile's rows or columns for a block of K. */
 struct factor_source {
-    const float *from; /* SCALE_BLOCK: the first one; else that of the first line - SHIFT_OF() */
+    const float *from; /* the first factor to copy: that of the first block, or of the line that
+                          lies SHIFT_OF() lines before the first one */
     int count;         /* factors from `from` to the end of the tile or of the matrix */
 };
 

@@ -96,7 +96,7 @@
 #define ACC           (BN / 2)  /* sums of a thread in one wgmma */
 /* A consumer has M_STEPS parts of a tile, 64 rows each. If the tile has rows of a group, which may
  * be few, the consumers have parts in turn: wgmmas of parts without rows are left out, and the
- * others remain shared. PART_ROWS: rows from a part of a consumer to its next one. */
+ * remaining parts are divided evenly. PART_ROWS: rows from a part of a consumer to its next one. */
 #define TAKES_TURNS         (GROUPED == 1 && !EXCHANGED && PROMOTE)
 #define PART_ROWS           (TAKES_TURNS ? 64 * CONSUMERS : 64)
 #define CONSUMER_ROW(group) ((group) * (TAKES_TURNS ? 64 : WM)) /* the consumer's first row */

@@ -16,8 +16,8 @@ typedef struct tgl_complex_part {
 } tgl_complex_part;
 
 /* A small product C := alpha*op(A)*op(B) + beta*C, row-major, with checked arguments. A, B and C
- * have the same type: f32, f64, c64 or c128. op(A) is m x k. Initialise all members: gcc clears a
- * struct with others by `rep stos`, which takes 10 ns. */
+ * have the same type: f32, f64, c64 or c128. op(A) is m x k. A call without a plan initialises all
+ * members: otherwise gcc clears the struct first, which takes longer than the call's own work. */
 typedef struct tgl_small_product {
     tgl_type type;
     bool trans_a, trans_b;

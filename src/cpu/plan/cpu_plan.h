@@ -61,7 +61,7 @@ typedef struct cpu_plan {
     bool in_bands;  /* C is computed in bands of a few rows (is_in_bands() in cpu_planner.c),
                        with a block of B in L2 */
     bool in_strips; /* C is computed in strips of a few rows (is_in_strips() in cpu_planner.c),
-                       which are small products with a packed B; A is not packed */
+                       which are small products. A is not packed, B if pack_b */
     bool fetch_c;   /* in_strips: prefetch C, because it is not in a cache */
     bool fetch;     /* prefetch the next panel of B, or the next product of a batch, because
                        it is not in a cache */

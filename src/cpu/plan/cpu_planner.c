@@ -69,8 +69,8 @@ enum {
                        this and B is not transposed */
     STRIP_ROWS = 48,    /* M: height of a strip: whole tiles of every tier. Its rows of C lie in as
                            many pages, and the first TLB of Zen 3 has 64 entries */
-    STRIP_B = 16 << 10, /* M: bytes of a packed block of B, which stays in L1; */
-    STRIP_COLUMNS = 64, /* M: but it has at least this many columns */
+    STRIP_B = 16 << 10, /* M: bytes of a packed block of B, which stays in L1 */
+    STRIP_COLUMNS = 64, /* M: least columns of such a block, rounded to whole panels */
     STRIP_ROW_BYTES = 1024, /* M: C is computed in strips only if a row of op(A) has at most this
                                many bytes */
 
