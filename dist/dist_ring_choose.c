@@ -156,7 +156,7 @@ static double copying_seconds(const ring_model *r, const ring_way *way)
 }
 
 /* Seconds of a ring of chunks. Products that add what they received read it as slowly as a copy
- * does: 40 us for 67 MB (H200, bench/results/h200/dist_phases.csv). */
+ * does: 13 to 40 us for 67 MB in three runs (H200, bench/dist_phases.py). */
 static double chunks_seconds(const ring_model *r, const ring_way *way)
 {
     const tgl_dist_machine *machine = r->machine;

@@ -116,36 +116,44 @@ typedef struct ring_case {
     int64_t
         block; /* rows of the first shards of a row-major C; 0: equal shards as far as possible */
     int64_t panel; /* the rows of a chunk that the plan must have; 0: any */
+    bool has_relu, is_bf16;
 } ring_case;
 
 static const ring_case ring_cases[] = {
-    {512, 8, 12, TGL_ROW_MAJOR, false, 0, true, 2, 0, false, 0, 0},
-    {512, 8, 12, TGL_ROW_MAJOR, true, 0, false, 2, 0, false, 0, 0},
-    {2048, 5, 7, TGL_ROW_MAJOR, false, 1, false, 8, 0, false, 0, 0},
-    {2048, 3, 9, TGL_ROW_MAJOR, true, -1, true, 8, 0, false, 0, 0},
-    {9, 512, 12, TGL_COL_MAJOR, false, 0, false, 2, 0, false, 0, 0},
-    {700, 4, 6, TGL_ROW_MAJOR, true, 0, true, 2, 0, false, 0, 0},
-    {30, 20, 16, TGL_ROW_MAJOR, false, 2, true, 0, 0, false, 0, 0},
-    {31, 20, 16, TGL_ROW_MAJOR, true, 1, true, 0, 0, false, 0, 0},
-    {20, 33, 16, TGL_COL_MAJOR, false, 1, false, 0, 0, false, 0, 0},
-    {3, 20, 16, TGL_ROW_MAJOR, true, 0, false, 0, 0, false, 0, 0},
-    {512, 8, 12, TGL_ROW_MAJOR, true, 1, true, 2, 3, false, 0, 0},
-    {512, 8, 12, TGL_ROW_MAJOR, false, 1, true, 2, 3, false, 0, 0},
+    {512, 8, 12, TGL_ROW_MAJOR, false, 0, true, 2, 0, false, 0, 0, false, false},
+    {512, 8, 12, TGL_ROW_MAJOR, true, 0, false, 2, 0, false, 0, 0, false, false},
+    {2048, 5, 7, TGL_ROW_MAJOR, false, 1, false, 8, 0, false, 0, 0, false, false},
+    {2048, 3, 9, TGL_ROW_MAJOR, true, -1, true, 8, 0, false, 0, 0, false, false},
+    {9, 512, 12, TGL_COL_MAJOR, false, 0, false, 2, 0, false, 0, 0, false, false},
+    {700, 4, 6, TGL_ROW_MAJOR, true, 0, true, 2, 0, false, 0, 0, false, false},
+    {30, 20, 16, TGL_ROW_MAJOR, false, 2, true, 0, 0, false, 0, 0, false, false},
+    {31, 20, 16, TGL_ROW_MAJOR, true, 1, true, 0, 0, false, 0, 0, false, false},
+    {20, 33, 16, TGL_COL_MAJOR, false, 1, false, 0, 0, false, 0, 0, false, false},
+    {3, 20, 16, TGL_ROW_MAJOR, true, 0, false, 0, 0, false, 0, 0, false, false},
+    {512, 8, 12, TGL_ROW_MAJOR, true, 1, true, 2, 3, false, 0, 0, false, false},
+    {512, 8, 12, TGL_ROW_MAJOR, false, 1, true, 2, 3, false, 0, 0, false, false},
+    {512, 8, 12, TGL_ROW_MAJOR, false, 0, true, 2, 0, false, 0, 0, true, false},
+    {512, 8, 12, TGL_ROW_MAJOR, true, 1, false, 2, 0, false, 0, 0, true, false},
+    {30, 20, 16, TGL_ROW_MAJOR, false, 0, true, 0, 0, false, 0, 0, true, false},
+    {512, 8, 12, TGL_ROW_MAJOR, false, 0, true, 2, 0, false, 0, 0, false, true},
+    {512, 8, 12, TGL_ROW_MAJOR, false, 1, true, 2, 3, false, 0, 0, true, true},
+    {2048, 5, 7, TGL_ROW_MAJOR, true, -1, false, 8, 0, false, 0, 0, false, true},
+    {512, 8, 12, TGL_ROW_MAJOR, true, 0, false, 2, 0, false, 0, 0, true, true},
 };
 
 /* Products with one collective operation each, on 2 to 4 ranks. */
 static const ring_case collective_cases[] = {
-    {48, 20, 16, TGL_ROW_MAJOR, false, 0, false, 0, 0, false, 0, 0},
-    {48, 20, 16, TGL_ROW_MAJOR, false, 0, true, 0, 3, false, 0, 0},
-    {48, 20, 13, TGL_ROW_MAJOR, false, 2, true, 0, 0, false, 0, 0},
-    {12, 7, 2, TGL_ROW_MAJOR, false, -1, false, 0, 3, false, 0, 0},
-    {31, 20, 16, TGL_ROW_MAJOR, true, 0, true, 0, 0, false, 0, 0},
-    {31, 20, 13, TGL_ROW_MAJOR, true, -1, true, 0, 0, false, 0, 0},
-    {31, 20, 16, TGL_ROW_MAJOR, true, 0, false, 0, 3, false, 0, 0},
-    {31, 20, 16, TGL_ROW_MAJOR, true, 2, true, 0, 3, false, 0, 0},
-    {20, 33, 16, TGL_COL_MAJOR, true, 2, false, 0, 0, false, 0, 0},
-    {48, 20, 16, TGL_ROW_MAJOR, false, 0, false, 0, 0, true, 0, 0},
-    {24, 33, 7, TGL_ROW_MAJOR, false, 2, false, 0, 3, true, 0, 0},
+    {48, 20, 16, TGL_ROW_MAJOR, false, 0, false, 0, 0, false, 0, 0, false, false},
+    {48, 20, 16, TGL_ROW_MAJOR, false, 0, true, 0, 3, false, 0, 0, false, false},
+    {48, 20, 13, TGL_ROW_MAJOR, false, 2, true, 0, 0, false, 0, 0, false, false},
+    {12, 7, 2, TGL_ROW_MAJOR, false, -1, false, 0, 3, false, 0, 0, false, false},
+    {31, 20, 16, TGL_ROW_MAJOR, true, 0, true, 0, 0, false, 0, 0, false, false},
+    {31, 20, 13, TGL_ROW_MAJOR, true, -1, true, 0, 0, false, 0, 0, false, false},
+    {31, 20, 16, TGL_ROW_MAJOR, true, 0, false, 0, 3, false, 0, 0, false, false},
+    {31, 20, 16, TGL_ROW_MAJOR, true, 2, true, 0, 3, false, 0, 0, false, false},
+    {20, 33, 16, TGL_COL_MAJOR, true, 2, false, 0, 0, false, 0, 0, false, false},
+    {48, 20, 16, TGL_ROW_MAJOR, false, 0, false, 0, 0, true, 0, 0, false, false},
+    {24, 33, 7, TGL_ROW_MAJOR, false, 2, false, 0, 3, true, 0, 0, false, false},
 };
 
 static float small(int64_t i, int64_t salt)
@@ -159,15 +167,41 @@ static float expected(const ring_case *c, int64_t i, int64_t j)
     float sum = (float)c->beta * small(i + 3 * j, 4) + (c->has_bias ? small(j, 3) : 0);
     for (int64_t p = 0; p < c->k; p++)
         sum += small(i * c->k + p, 1) * small(p * c->n + j, 2);
-    return sum;
+    return c->has_relu && sum < 0 ? 0 : sum;
+}
+
+/* Elements of F32 or, if the case says so, BF16, in which the integers of the cases are exact. */
+static size_t element_of(const ring_case *c)
+{
+    return c->is_bf16 ? 2 : sizeof(float);
+}
+
+static void put(const ring_case *c, void *memory, int64_t i, float value)
+{
+    union {
+        float value;
+        uint32_t bits;
+    } x = {value};
+    if (c->is_bf16)
+        ((uint16_t *)memory)[i] = (uint16_t)(x.bits >> 16);
+    else
+        ((float *)memory)[i] = value;
+}
+
+static float get(const ring_case *c, const void *memory, int64_t i)
+{
+    union {
+        uint32_t bits;
+        float value;
+    } x = {c->is_bf16 ? (uint32_t)((const uint16_t *)memory)[i] << 16 : 0};
+    return c->is_bf16 ? x.value : ((const float *)memory)[i];
 }
 
 typedef struct ring_part {
     tgl_dist_layout layout;
     int64_t rows, columns, ld;
     size_t bytes;
-    float *host;
-    void *memory;
+    void *host, *memory;
 } ring_part;
 
 static int64_t ld_of(const rank_state *s, const ring_case *c, const ring_part *x, int salt)
@@ -182,14 +216,14 @@ static void make_ring_part(rank_state *s, const ring_case *c, ring_part *x, int 
     const bool by_rows = c->order == TGL_ROW_MAJOR;
     tgl_dist_local(&x->layout, s->rank, &x->rows, &x->columns);
     x->ld = ld_of(s, c, x, salt);
-    x->bytes = sizeof(float) * (size_t)((by_rows ? x->rows : x->columns) * x->ld);
+    x->bytes = element_of(c) * (size_t)((by_rows ? x->rows : x->columns) * x->ld);
     x->host = calloc(1, x->bytes + 1);
     for (int64_t i = 0; i < x->rows; i++)
         for (int64_t j = 0; j < x->columns; j++) {
             int64_t row, column;
             tgl_dist_index(&x->layout, s->rank, i, j, &row, &column);
-            x->host[by_rows ? i * x->ld + j : i + j * x->ld] =
-                small(salt == 4 ? row + 3 * column : row * x->layout.columns + column, salt);
+            put(c, x->host, by_rows ? i * x->ld + j : i + j * x->ld,
+                small(salt == 4 ? row + 3 * column : row * x->layout.columns + column, salt));
         }
     if (tgl_alloc(s->dev, x->bytes, &x->memory) != TGL_OK ||
         (x->bytes > 0 && tgl_upload(s->dev, x->memory, x->host, x->bytes, NULL) != TGL_OK))
@@ -205,7 +239,7 @@ static bool is_right(rank_state *s, const ring_case *c, ring_part *x)
         for (int64_t j = 0; j < x->columns; j++) {
             int64_t row, column;
             tgl_dist_index(&x->layout, s->rank, i, j, &row, &column);
-            const float got = x->host[by_rows ? i * x->ld + j : i + j * x->ld];
+            const float got = get(c, x->host, by_rows ? i * x->ld + j : i + j * x->ld);
             if (got == expected(c, row, column)) continue;
             fprintf(stderr, "rank %d of %d, %lld x %lld: C[%lld][%lld] is %g and not %g\n", s->rank,
                     s->ranks, (long long)c->m, (long long)c->n, (long long)row, (long long)column,
@@ -220,7 +254,7 @@ static void *make_bias(rank_state *s, const ring_case *c)
     float bias[64];
     void *memory = NULL;
     for (int64_t j = 0; c->has_bias && j < c->n; j++)
-        bias[j] = small(j, 3);
+        put(c, bias, j, small(j, 3));
     if (c->has_bias && (tgl_alloc(s->dev, sizeof bias, &memory) != TGL_OK ||
                         tgl_upload(s->dev, memory, bias, sizeof bias, NULL) != TGL_OK))
         abort();
@@ -265,7 +299,7 @@ static bool run_ring_case(rank_state *s, const ring_case *c)
     tgl_problem problem;
     tgl_dist_plan *plan;
     ring_part part[3];
-    tgl_problem_init(&problem, sizeof problem, TGL_F32, c->m, c->n, c->k);
+    tgl_problem_init(&problem, sizeof problem, c->is_bf16 ? TGL_BF16 : TGL_F32, c->m, c->n, c->k);
     problem.order = c->order;
     tgl_dist_layout *of_a = &part[0].layout, *of_b = &part[1].layout, *of_c = &part[2].layout;
     lay_out(s, c, of_a, of_b, of_c);
@@ -273,9 +307,12 @@ static bool run_ring_case(rank_state *s, const ring_case *c)
     tgl_dist_local(of_c, s->rank, &part[2].rows, &part[2].columns);
     if (c->padding > 0) of_a->ld = ld_of(s, c, &part[0], 1);
     if (c->padding > 0) of_c->ld = ld_of(s, c, &part[2], 4);
-    const tgl_epilogue epilogue = {.size = sizeof epilogue, .bias = TGL_BIAS_COLUMN};
+    const tgl_epilogue epilogue = {.size = sizeof epilogue,
+                                   .bias = c->has_bias ? TGL_BIAS_COLUMN : TGL_BIAS_NONE,
+                                   .activation =
+                                       c->has_relu ? TGL_ACTIVATION_RELU : TGL_ACTIVATION_NONE};
     const tgl_dist_options options = {.size = sizeof options,
-                                      .epilogue = c->has_bias ? &epilogue : NULL,
+                                      .epilogue = c->has_bias || c->has_relu ? &epilogue : NULL,
                                       .parts_m = 1,
                                       .parts_n = c->gathers ? s->ranks : 1,
                                       .parts_k = c->gathers ? 1 : s->ranks};

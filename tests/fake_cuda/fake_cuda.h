@@ -72,11 +72,14 @@ enum {
     FAKE_BIG_A,
     FAKE_ALONG_K,
     FAKE_BUNDLE,
+    FAKE_TYPE_RESIDUAL,
+    FAKE_ACTIVATION,
     FAKE_MACROS
 };
 __attribute__((unused)) static const char *const fake_macros[FAKE_MACROS] = {
-    "BM",     "BN",      "SEPARATE_D", "DEVICE_SCALARS", "TYPE_A",  "TYPE_B", "TYPE_C",
-    "TYPE_D", "TRANS_A", "TRANS_B",    "BIG_A",          "ALONG_K", "BUNDLE"};
+    "BM",     "BN",      "SEPARATE_D", "DEVICE_SCALARS", "TYPE_A",
+    "TYPE_B", "TYPE_C",  "TYPE_D",     "TRANS_A",        "TRANS_B",
+    "BIG_A",  "ALONG_K", "BUNDLE",     "TYPE_RESIDUAL",  "ACTIVATION"};
 
 #define FAKE_CUDA_API __attribute__((visibility("default")))
 

@@ -145,7 +145,7 @@ static double sum_at(const gemm_kind *kind, const struct tgl_gemm_args *args, co
 }
 
 /* Computes the batch of a launch of a production kernel, with the types and transposes that the
- * kernel was compiled for. Of epilogues it computes only a bias by column and a residual. */
+ * kernel was compiled for. Of epilogues it computes only a bias by column, relu and a residual. */
 static void run_gemm(CUfunction function, const struct tgl_gemm_args *args, CUstream stream)
 {
     const gemm_kind kind = kind_of(function, args);
@@ -155,6 +155,7 @@ static void run_gemm(CUfunction function, const struct tgl_gemm_args *args, CUst
     const void *beta_at = on_device ? args->beta_at : &args->beta;
     const double beta = beta_at != NULL ? element_get(kind.sum, beta_at, 0) : 0;
     const double wrong = (double)fake_setting("FAKE_CUDA_WRONG", 0);
+    const tgl_type type_residual = type_of(function, FAKE_TYPE_RESIDUAL);
     for (int b = 0; b < args->batch; b++) {
         const void *A = matrix_at(args->A_array, args->A, b, args->stride_a, kind.a);
         const void *B = matrix_at(args->B_array, args->B, b, args->stride_b, kind.b);
@@ -167,6 +168,10 @@ static void run_gemm(CUfunction function, const struct tgl_gemm_args *args, CUst
             access_factor(B, kind.b, kind.trans_b, args->k, args->n, args->ldb, stream);
         }
         if (beta != 0) access_matrix(C, type_c, args->m, args->n, ldc, false, stream);
+        if (args->residual)
+            access_matrix((const char *)args->residual +
+                              b * args->stride_residual * (long long)size_of(type_residual),
+                          type_residual, args->m, args->n, args->ld_residual, false, stream);
         access_matrix(D, kind.d, args->m, args->n, args->ldd, true, stream);
         for (long long i = 0; i < args->m; i++)
             for (long long j = 0; j < args->n; j++) {
@@ -174,8 +179,9 @@ static void run_gemm(CUfunction function, const struct tgl_gemm_args *args, CUst
                 if (alpha != 0 && args->k > 0) value += alpha * sum_at(&kind, args, A, B, i, j);
                 if (beta != 0) value += beta * element_get(type_c, C, i * ldc + j);
                 if (args->bias) value += element_get(kind.d, args->bias, b * args->stride_bias + j);
+                if (function->macros[FAKE_ACTIVATION] == 1 && value < 0) value = 0;
                 if (args->residual)
-                    value += element_get(kind.d, args->residual,
+                    value += element_get(type_residual, args->residual,
                                          b * args->stride_residual + i * args->ld_residual + j);
                 element_set(kind.d, D, i * args->ldd + j, value);
             }
