@@ -19,5 +19,5 @@ tgl_fuzz(fuzz_npy cli/io/message_buffer.c cli/io/npy.c)
 
 # The API reaches most of the library. -DTEGULA_SANITIZE=fuzzer-no-link,address,undefined, which
 # tests/fuzz.sh sets, instruments all of it.
-tgl_fuzz(fuzz_api tests/gemm_case.c cli/reference/elements.c cli/reference/random.c
+tgl_fuzz(fuzz_api tests/gemm_case.c tests/guarded.c cli/reference/elements.c cli/reference/random.c
   cli/reference/reference.c)

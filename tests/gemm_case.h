@@ -8,6 +8,7 @@
 #ifndef TGL_GEMM_CASE_H
 #define TGL_GEMM_CASE_H
 
+#include "guarded.h"
 #include "random.h"
 #include "reference.h"
 #include "tegula/tegula.h"
@@ -54,21 +55,6 @@ void gemm_case_run(tgl_device *dev, const gemm_case *c, bool want_sequential,
 
 /* Writes the case as one line. */
 void gemm_case_describe(const gemm_case *c, char *text, size_t size);
-
-/* ---- Memory between inaccessible pages ------------------------------------------------------- */
-
-typedef struct guarded {
-    unsigned char *map; /* an inaccessible page, accessible pages, an inaccessible page */
-    size_t map_size;
-    unsigned char *bytes; /* the buffer, at one end of the accessible pages */
-    size_t size;
-} guarded;
-
-/* False: out of memory. */
-bool guarded_create(guarded *g, size_t size, bool at_end);
-void guarded_destroy(guarded *g);
-void guarded_forbid_writes(guarded *g);
-bool guarded_is_intact(const guarded *g); /* no accessible byte outside the buffer has changed */
 
 /* ---- Random problems ------------------------------------------------------------------------- */
 
