@@ -212,11 +212,19 @@ static tgl_status add_own_c(tgl_dist_plan *plan, dist_ring_call *call, const chu
                     ld, p.problem.m, p.problem.n);
 }
 
-/* Whether products take what was received as their residual: kernels of 16-bit results read a
- * residual faster than C. */
-static bool takes_residuals(const tgl_dist_plan *plan)
+/* The product adds what was received, which has the layout of its C: as its residual if it may, and
+ * the sums have 16 bits, because kernels of 16-bit results read a residual faster than C; else as
+ * its C. */
+static void add_received(const tgl_dist_plan *plan, dist_product *p, void *received,
+                         bool may_be_residual)
 {
-    return sum_element(plan) == 2;
+    const bool is_residual = may_be_residual && sum_element(plan) == 2;
+    if (is_residual) {
+        p->residual = received;
+    } else {
+        p->C = received;
+        p->beta = 1;
+    }
 }
 
 static bool has_activation(const tgl_dist_plan *plan)
@@ -227,20 +235,17 @@ static bool has_activation(const tgl_dist_plan *plan)
 
 /* C := activation(product + received + beta*C + bias) + residual, for a chunk of this rank's shard.
  * multiplies: whether to compute `product`, this rank's product, and add it; false if `received`
- * contains it already. residual: has the layout of `received`; NULL: none. If it takes residuals,
- * and there is no other one and no activation, the product takes `received` as its residual. */
+ * contains it already. residual: has the layout of `received`; NULL: none. */
 static tgl_status finish_chunk(tgl_dist_plan *plan, dist_ring_call *call, const chunk *c,
                                void *received, bool multiplies, const void *residual)
 {
     const dist_task *task = &plan->task;
     if (call->beta != 0) DIST_TRY(add_own_c(plan, call, c, received));
     dist_product p = product_of(plan, call, c->first, c->length);
-    const bool is_residual =
-        takes_residuals(plan) && multiplies && residual == NULL && !has_activation(plan);
     if (!multiplies) p.problem.k = 0;
-    p.beta = is_residual ? 0 : 1;
     p.C = received;
-    p.residual = is_residual ? received : residual;
+    p.residual = residual;
+    add_received(plan, &p, received, multiplies && residual == NULL && !has_activation(plan));
     p.problem.type_d = task->type[OPERAND_C];
     p.problem.ldd = task->ld[OPERAND_C];
     p.D = own_chunk(plan, call, c);
@@ -363,11 +368,8 @@ static void *make_chunk(tgl_dist_plan *plan, dist_ring_call *call, int64_t t, co
     dist_product p = product_of(plan, call, c->first, c->length);
     void *made = ring->made[t & 1];
     p.C = made;
-    if (t >= chunks && takes_residuals(plan)) {
-        p.residual = ring->received[(t - chunks) % ring->slots];
-    } else if (t >= chunks) {
-        p.C = ring->received[(t - chunks) % ring->slots];
-        p.beta = 1;
+    if (t >= chunks) add_received(plan, &p, ring->received[(t - chunks) % ring->slots], true);
+    if (p.C != made) {
         p.problem.type_d = p.problem.type_c;
         p.problem.ldd = p.problem.ldc;
         p.D = made;
