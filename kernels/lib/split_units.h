@@ -37,8 +37,8 @@ typedef float4 sum_vector;
 enum { UNITS_AT_ONCE = SUM_REGISTERS <= 8 ? 4 : SUM_REGISTERS <= 16 ? 2 : 1 };
 enum { VECTORS = SUMS / IN_VECTOR }; /* vectors of a thread's sums */
 
-/* acc += the sums of UNITS_AT_ONCE units, or of `count` if these are fewer. from: this thread's
- * first vector of the first unit. */
+/* acc += the sums of UNITS_AT_ONCE units, or of `count`, at least 1, if these are fewer. from: this
+ * thread's first vector of the first unit. */
 static __device__ __forceinline__ void add_units(accumulate_t *acc, const sum_vector *from,
                                                  int count)
 {
@@ -52,14 +52,13 @@ static __device__ __forceinline__ void add_units(accumulate_t *acc, const sum_ve
         for (int s = 0; s < UNITS_AT_ONCE; s++)
 #pragma unroll
             for (int i = 0; i < GROUP; i++)
-                if (UNITS_AT_ONCE == 1 || s < count)
+                if (s == 0 || s < count)
                     loaded[s][i] = __ldcg(&from[(s * VECTORS + group + i) * SUM_THREADS]);
 #pragma unroll
         for (int s = 0; s < UNITS_AT_ONCE; s++)
 #pragma unroll
             for (int i = 0; i < GROUP; i++)
-                if (UNITS_AT_ONCE == 1 || s < count)
-                    ADD_VECTOR(&acc[(group + i) * IN_VECTOR], loaded[s][i]);
+                if (s == 0 || s < count) ADD_VECTOR(&acc[(group + i) * IN_VECTOR], loaded[s][i]);
     }
 }
 

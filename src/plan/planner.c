@@ -15,9 +15,6 @@
 #include <math.h>
 
 static const double STRIP_SECONDS = 1e-6; /* launch overhead of each strip, in seconds */
-/* A strip that overlaps with the tiles first uses the SMs that have no tiles left. The rest of the
- * strip's time, multiplied by this factor, is added to the time of the product. */
-static const double STRIP_SHARE = 1;
 /* Factor on the predicted time of a strip candidate with one block per SM. Such a block starts
  * late, because it has to wait until an SM has no block of tiles left. */
 static const double ONE_BLOCK_PENALTY = 1.2;
@@ -170,8 +167,8 @@ static double idle_seconds(const tgl_chip *chip, const tgl_candidate *c)
 }
 
 /* Adds a strip to the candidate, and the strip's time. If launches can overlap, the strip starts
- * when the last block of tiles has started, and uses the idle SMs first. Otherwise it starts when
- * all tiles have ended. */
+ * when the last block of tiles has started, and uses the idle SMs first: only the rest of its time
+ * is added. Otherwise it starts when all tiles have ended. */
 static void add_strip(const tgl_chip *chip, const tgl_rectangle *part, const kept_strip *alone,
                       tgl_candidate *c)
 {
@@ -185,7 +182,7 @@ static void add_strip(const tgl_chip *chip, const tgl_rectangle *part, const kep
     strip->part = *part;
     strip->choice = alone->choice;
     strip->seconds = alone->seconds;
-    strip->adds = STRIP_SECONDS + (overlaps ? STRIP_SHARE : 1) * rest;
+    strip->adds = STRIP_SECONDS + rest;
     c->workspace_bytes += alone->workspace_bytes;
     c->seconds += strip->adds;
 }
