@@ -331,11 +331,16 @@ static bool run_ring_case(rank_state *s, const ring_case *c)
     return ok && is_cut && has_panel;
 }
 
-static void run_rings(rank_state *s)
+static void run_ring_list(rank_state *s, const ring_case *cases, size_t count)
 {
     s->ok = true;
-    for (size_t i = 0; i < sizeof ring_cases / sizeof ring_cases[0] && s->ok; i++)
-        s->ok = run_ring_case(s, &ring_cases[i]);
+    for (size_t i = 0; i < count && s->ok; i++)
+        s->ok = run_ring_case(s, &cases[i]);
+}
+
+static void run_rings(rank_state *s)
+{
+    run_ring_list(s, ring_cases, sizeof ring_cases / sizeof ring_cases[0]);
 }
 
 /* With slow links, shards are cut into as many chunks as possible. */
@@ -372,9 +377,7 @@ static void run_short_chunks(rank_state *s)
          .panel = 896},
         {.m = 2048, .n = 8, .k = 12, .order = TGL_ROW_MAJOR, .chunks = 2, .panel = 512},
     };
-    s->ok = true;
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0] && s->ok; i++)
-        s->ok = run_ring_case(s, &cases[i]);
+    run_ring_list(s, cases, sizeof cases / sizeof cases[0]);
 }
 
 /* In an all-reduce the last chunk of a shard is one wave, because nothing hides its copies. */
@@ -393,9 +396,7 @@ static void short_last_chunks(void **state)
 
 static void run_collectives(rank_state *s)
 {
-    s->ok = true;
-    for (size_t i = 0; i < sizeof collective_cases / sizeof collective_cases[0] && s->ok; i++)
-        s->ok = run_ring_case(s, &collective_cases[i]);
+    run_ring_list(s, collective_cases, sizeof collective_cases / sizeof collective_cases[0]);
 }
 
 static void random_with_collectives(void **state)
@@ -439,9 +440,7 @@ static void run_uneven(rank_state *s)
         {.m = 32, .n = 20, .k = 16, .order = TGL_ROW_MAJOR, .has_bias = true, .block = 20},
         {.m = 32, .n = 20, .k = 16, .order = TGL_ROW_MAJOR, .block = 32},
     };
-    s->ok = true;
-    for (size_t i = 0; i < sizeof uneven / sizeof uneven[0] && s->ok; i++)
-        s->ok = run_ring_case(s, &uneven[i]);
+    run_ring_list(s, uneven, sizeof uneven / sizeof uneven[0]);
 }
 
 /* Shards of different sizes take messages, whatever the planner prefers. */
