@@ -162,11 +162,11 @@ typedef struct planned_product {
     cpu_blocking blocking;
 } planned_product;
 
-/* A number from 1 to 2 * `most`, with the same probability for each power of two. most: a power of
- * two. */
-static int64_t random_size(uint64_t *seed, int64_t most)
+/* A number from 1 to 2 * `size_max`, with the same probability for each power of two. size_max: a
+ * power of two. */
+static int64_t random_size(uint64_t *seed, int64_t size_max)
 {
-    int64_t magnitude = most;
+    int64_t magnitude = size_max;
     for (int64_t halvings = random_int(seed, 0, 20); halvings > 0 && magnitude > 1; halvings--)
         magnitude /= 2;
     const int64_t size = random_int(seed, magnitude, 2 * magnitude);

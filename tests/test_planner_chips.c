@@ -11,10 +11,10 @@
 
 enum { SHAPES = 300, THREADS_OF_BLOCK = 1024, GRID_YZ = 65535 };
 
-static int64_t random_size(uint64_t *seed, int most_bits)
+static int64_t random_size(uint64_t *seed, int bits_max)
 {
     *seed = *seed * 6364136223846793005u + 1442695040888963407u; /* Knuth's MMIX */
-    const uint64_t bits = (*seed >> 58) % (uint64_t)most_bits;
+    const uint64_t bits = (*seed >> 58) % (uint64_t)bits_max;
     return 1 + (int64_t)((*seed >> 33) % ((uint64_t)2 << bits));
 }
 

@@ -327,12 +327,12 @@ static void try_skinny(tgl_device *dev, const tgl_choice *choice, int number)
     }; /* of the small operand in shared memory; skinny_1 has a larger limit */
     static const int widths[] = {4, 1, 2};
     const char *name = tgl_choice_name(choice);
-    const int most = tgl_choice_lines(choice);
-    const int deep = most == 1 ? 4 * DEPTH_MAX : DEPTH_MAX;
+    const int count_max = tgl_choice_lines(choice);
+    const int deep = count_max == 1 ? 4 * DEPTH_MAX : DEPTH_MAX;
     char kernel[STRING];
     for (int layout = 0; layout < 8; layout++) {
-        const int width = widths[(number + layout) % 3], small = most - layout % 2;
-        const int64_t count = small < 1 || 2 * small <= most ? most : small;
+        const int width = widths[(number + layout) % 3], small = count_max - layout % 2;
+        const int64_t count = small < 1 || 2 * small <= count_max ? count_max : small;
         const bool big_a = layout & 4, is_deep = layout == 2 || layout == 5;
         const int64_t length = 296 + (width < 4 ? width : 0);
         const int64_t k = is_deep ? deep + 60 : layout % 3 == 0 ? 77 : 700;
@@ -364,28 +364,28 @@ static void test_skinny(void **state)
  * finite. */
 static void try_gemv(tgl_device *dev, const tgl_choice *choice, int number)
 {
-    const int most = tgl_choice_lines(choice);
+    const int count_max = tgl_choice_lines(choice);
     (void)number;
     static const int64_t depths[] = {1, 64, 67, 300, 4096, 9001}, lengths[] = {1, 37, 300, 4};
     for (int i = 0; i < 28; i++) {
         const bool big_a = i & 1, along_k = i & 2;
-        const bool is_apart = i % 3 == 0 && (most == 1 || !along_k);
+        const bool is_strided = i % 3 == 0 && (count_max == 1 || !along_k);
         const int64_t k = i == 24 || i == 27 ? 0 : depths[i % 6];
-        const int64_t count = most > 2 && i % 3 == 1 ? 3 : most;
+        const int64_t count = count_max > 2 && i % 3 == 1 ? 3 : count_max;
         const int64_t length = lengths[(i / 4 + i) % 4] + (count > 1 ? 4 : 0);
         tgl_problem p = problem_of(TGL_F32, big_a ? length : count, big_a ? count : length, k);
         const tgl_transpose trans = along_k == big_a ? TGL_NO_TRANS : TGL_TRANS;
-        const tgl_transpose other = big_a == is_apart ? TGL_NO_TRANS : TGL_TRANS;
+        const tgl_transpose other = big_a == is_strided ? TGL_NO_TRANS : TGL_TRANS;
         p.trans_a = big_a ? trans : other;
         p.trans_b = big_a ? other : trans;
         const int64_t ld = (along_k ? k : length) + (i % 5 < 2 ? 3 : 0);
-        const int64_t apart = is_apart ? count + 2 : k + (i % 5 == 0 ? count - 1 : 0);
-        p.lda = big_a ? ld : apart;
-        p.ldb = big_a ? apart : ld;
+        const int64_t ld_of_vectors = is_strided ? count + 2 : k + (i % 5 == 0 ? count - 1 : 0);
+        p.lda = big_a ? ld : ld_of_vectors;
+        p.ldb = big_a ? ld_of_vectors : ld;
         p.batch = 1 + i % 2;
-        const int64_t apart_by = i % 4 == 1 ? 1 : 4;
-        p.stride_a = i == 5 ? 0 : p.lda * (length > k ? length : k) + apart_by;
-        p.stride_b = i == 6 ? 0 : p.ldb * (length > k ? length : k) + apart_by;
+        const int64_t gap = i % 4 == 1 ? 1 : 4;
+        p.stride_a = i == 5 ? 0 : p.lda * (length > k ? length : k) + gap;
+        p.stride_b = i == 6 ? 0 : p.ldb * (length > k ? length : k) + gap;
         p.stride_c = length * count + i % 4;
         p.ldc = big_a ? count : length;
         gemm_case c = {.problem = p,

@@ -18,9 +18,9 @@ static const struct {
     int fraction;
 } kinds[] = {{CPU_WORDS_BF16, 7}, {CPU_WORDS_F16, 10}, {CPU_WORDS_F32, 23}};
 
-static cpu_exponents exponents(int least, int most)
+static cpu_exponents exponents(int smallest, int largest)
 {
-    return (cpu_exponents){.least = least, .most = most};
+    return (cpu_exponents){.least = smallest, .most = largest};
 }
 
 /* Whether all words, products and sums are 0 or normal, and finite. */
@@ -62,10 +62,10 @@ static void a_wide_range_counts_at_both_ends(void **state)
 {
     (void)state;
     const cpu_exponents one = exponents(BIAS, BIAS);
-    for (int least = 0; least <= BIAS; least++)
-        for (int most = BIAS; most <= 255; most++)
+    for (int smallest = 0; smallest <= BIAS; smallest++)
+        for (int largest = BIAS; largest <= 255; largest++)
             for (size_t q = 0; q < COUNT_OF(kinds); q++) {
-                const cpu_exponents wide = exponents(least, most);
+                const cpu_exponents wide = exponents(smallest, largest);
                 assert_int_equal(tgl_cpu_words_in_range(kinds[q].kind, 64, wide, one),
                                  are_normal(kinds[q].fraction, 64, wide, one));
                 assert_int_equal(tgl_cpu_words_in_range(kinds[q].kind, 64, one, wide),
@@ -148,7 +148,7 @@ static digit_line make_line(uint64_t seed, int octaves)
     for (int p = 0; p < STEPS; p++) {
         const double scale = ldexp(1, -(int)random_int(&random, 0, octaves));
         const double x = 2 * random_unit(&random) - 1;
-        line.exact[p] = p == 0 ? CPU_DIGITS_MOST : x * scale * CPU_DIGITS_MOST;
+        line.exact[p] = p == 0 ? CPU_DIGITS_MAX : x * scale * CPU_DIGITS_MAX;
         int rest = (int)nearbyint(line.exact[p]);
         for (int digit = 0; digit < CPU_DIGITS; digit++) {
             const int low = ((rest + 128) & 255) - 128;
