@@ -175,8 +175,9 @@ static void test_clusters(void **state)
     each_of(*state, "simt", try_clusters);
 }
 
-/* Strips beside the tiles of a configuration: right, below or both. Layouts, widths and splits
- * rotate, so that every pair of these occurs over all configurations. */
+/* Tests strips beside the tiles of a configuration: on the right, below, or both. Layout, width and
+ * splits change from case to case, so that every pair of their values occurs over all
+ * configurations. */
 static void try_strips(tgl_device *dev, const tgl_choice *choice, int number)
 {
     static const int widths[] = {4, 1, 2}, extra[] = {1, 3, 16};
@@ -211,8 +212,8 @@ static void test_strips(void **state)
     each_of(*state, "simt", try_strips);
 }
 
-/* All transposes and orders, batches with gaps and with shared inputs, the parts of an epilogue,
- * and products with alpha = 0. */
+/* Tests strips with all transposes and orders, with batches that have gaps or shared inputs, with
+ * the parts of an epilogue, and with alpha = 0. */
 static void test_strips_of_everything(void **state)
 {
     for (int i = 0; i < 24; i++) {
@@ -317,9 +318,9 @@ static void test_strips_are_counted(void **state)
     assert_int_equal(counts[1].needed_bytes, counts[0].needed_bytes);
 }
 
-/* The kernels for few rows, with either operand as the large one, in both orientations, all copy
- * widths, with and without split-K, and with a K beyond the part of the small operand that shared
- * memory holds. */
+/* Tests the kernels for few rows with A or B as the large operand, in both orientations, with all
+ * copy widths, with and without split-K, and with a K beyond the part of the small operand that
+ * shared memory holds. */
 static void try_skinny(tgl_device *dev, const tgl_choice *choice, int number)
 {
     enum {
@@ -358,10 +359,10 @@ static void test_skinny(void **state)
     each_of(*state, "skinny", try_skinny);
 }
 
-/* The number of rows or columns of the kernel or fewer, the matrix in both orientations, aligned
- * and not, K with and without a remainder, shorter and longer than a step, and vectors that are
- * contiguous, misaligned or strided; and products with alpha = 0, also with results that are not
- * finite. */
+/* Tests GEMV kernels with as many vectors as they support, and fewer; with the matrix in both
+ * orientations, aligned and not; with K shorter and longer than a step, with and without a
+ * remainder; with vectors that are contiguous, misaligned or strided; and with alpha = 0, also with
+ * results that are not finite. */
 static void try_gemv(tgl_device *dev, const tgl_choice *choice, int number)
 {
     const int count_max = tgl_choice_lines(choice);
@@ -406,8 +407,9 @@ static void test_gemv(void **state)
     each_of(*state, "gemv", try_gemv);
 }
 
-/* All transposes and copy widths, whole and partial tiles, more and fewer products than blocks
- * process at once, K with and without a remainder and longer than a tile, a stride of 0. */
+/* Tests kernels for small products in a batch with all transposes and copy widths, with whole and
+ * partial tiles, with more and fewer products than blocks process at once, with K longer than a
+ * tile, with and without a remainder, and with a stride of 0. */
 static void try_small_batch(tgl_device *dev, const tgl_choice *choice, int number)
 {
     enum { BK = 32 }; /* a tile is 16 to 48 deep */

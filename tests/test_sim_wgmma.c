@@ -77,8 +77,9 @@ static void assert_in_registers(tgl_device *dev, const product *p)
     free_operands(dev, &o);
 }
 
-/* Left operands in registers: rings that are filled several times, alternating consumers, clusters,
- * edges, exchanged operands. The right operand is K-major with long rows, or MN-major. */
+/* Tests left operands that wgmma reads from registers: with rings that are filled several times,
+ * alternating consumers, clusters, partial tiles, and exchanged operands. The right operand is
+ * K-major with long rows, or MN-major. */
 static void tf32_through_registers(void **state)
 {
     static const struct {

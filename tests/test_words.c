@@ -125,8 +125,8 @@ static void integer_products_are_exact(void **state)
     }
 }
 
-/* Numbers that AMX would treat as zero, or that overflow midway: FMAs compute such blocks, also
- * after blocks that words have computed. */
+/* Blocks with numbers that AMX would treat as zero, or whose sums would overflow in some order, are
+ * computed by FMAs, also after blocks that were computed by words. */
 static void extremes_take_fma(void **state)
 {
     enum { M = 70, N = 90, K = 2300, AT = K - 5 }; /* more than one block for each thread */
@@ -173,8 +173,8 @@ static void extremes_take_fma(void **state)
     }
 }
 
-/* One element that is Inf, or would be after rounding to a word, beside a B of small elements,
- * whose sums are far from the greatest number. */
+/* One element of A is Inf, or becomes Inf when it is rounded to a word. The elements of B are
+ * small, so that no sum is near the greatest number. */
 static void infinite_words_take_fma(void **state)
 {
     enum { N = 256 };

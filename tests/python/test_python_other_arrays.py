@@ -84,7 +84,7 @@ class Paths(Comparison, unittest.TestCase):
         return expected
 
     def assert_same_error(self, kind, text, call):
-        """The error is the same, also after a right product that differs only in what is wrong here."""
+        """Fails unless both paths raise the same error with this text."""
         with python_only(), self.assertRaisesRegex(kind, text) as expected:
             call()
         with self.assertRaises(kind) as raised:

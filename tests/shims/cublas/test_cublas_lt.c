@@ -30,11 +30,11 @@ static cublasLtMatrixLayout_t layout_of(const batch *x, int type)
 
 typedef struct lt_case {
     batch A, B, C, D;                /* D: C itself if is_in_place */
-    batch scale_a, scale_b, scale_d; /* of FP8; no memory: none. One column of one or of m or n, or
-                                        the factors of blocks */
+    batch scale_a, scale_b, scale_d; /* factors of FP8 operands; memory NULL: none. One factor, one
+                                        for each row or column, or one for each block */
     int block_a, block_b;            /* the mode of factors of blocks; 0: none */
     bool is_fast;
-    float *amax; /* of a D of FP8; NULL: it is not asked for */
+    float *amax; /* of a D of FP8; NULL: not requested */
     cublasOperation_t trans_a, trans_b;
     int64_t m, n, k;
     double complex alpha, beta;
@@ -492,7 +492,8 @@ static void test_gelu(void **state)
                          CUBLAS_STATUS_SUCCESS);
         for (int i = 0; i < M; i++) {
             const double value = 0.25 * x[i] + (has_bias ? 0.5 : 0);
-            /* The exact GELU is further away than this at several of these values. */
+            /* The exact GELU differs from tanh_gelu() by more than 2e-6 at several of these
+             * values. */
             if (!(fabs(found[i] - tanh_gelu(value)) <= 2e-6)) /* also NaN */
                 fail_msg("gelu(%g) is %g instead of %g", value, found[i], tanh_gelu(value));
         }
