@@ -120,11 +120,11 @@ static inline float CONVERT_NAME(e4m3_to_f32)(uint8_t byte)
 }
 
 /* Rounds to nearest, ties to even, and saturates; NaN stays NaN.
- *    max      the bits of the largest f8 value as f32
- *    dropped  the fraction bits that are dropped
- *    bias     the difference of the exponent biases of f32 and f8
- *    smallest 2^23 times the smallest denormal f8: value + smallest is rounded to a multiple of
- * that denormal */
+ *    max       the bits of the largest f8 value as f32
+ *    dropped   the fraction bits that are dropped
+ *    bias      the difference of the exponent biases of f32 and f8
+ *    smallest  2^23 times the smallest denormal f8: value + smallest is rounded to a multiple of
+ *              that denormal */
 static inline uint8_t CONVERT_NAME(f32_to_f8)(float value, uint32_t max, int dropped, uint32_t bias,
                                               float smallest)
 {
