@@ -32,7 +32,7 @@ typedef struct lt_case {
     batch A, B, C, D;                /* D: C itself if is_in_place */
     batch scale_a, scale_b, scale_d; /* factors of FP8 operands; memory NULL: none. One factor, one
                                         for each row or column, or one for each block */
-    int block_a, block_b;            /* the mode of factors of blocks; 0: none */
+    int block_a, block_b; /* cuBLASLt's scale mode if the factors are for blocks; else 0 */
     bool is_fast;
     float *amax; /* of a D of FP8; NULL: not requested */
     cublasOperation_t trans_a, trans_b;
@@ -54,8 +54,8 @@ static double complex epilogue_of(const lt_case *p, int64_t index, int64_t row,
     return (p->epilogue & CUBLASLT_EPILOGUE_RELU) != 0 && creal(value) < 0 ? 0 : value;
 }
 
-/* The factor of a row of op(A) or column of op(B) at one place of k. block: the mode of factors of
- * blocks; 0: none. */
+/* The factor of a row of op(A) or column of op(B) at one place of k. block: cuBLASLt's scale mode
+ * if the factors are for blocks; else 0. */
 static double factor_of(const batch *factors, int block, int64_t line, int64_t k)
 {
     if (factors->memory == NULL) return 1;
