@@ -123,7 +123,7 @@ static void few_rows_are_one_block(void **state)
 }
 
 /* Products with a short k and a large C are computed in bands on some processors: C is written a
- * few rows at a time. mc: the rows of a block that are asked for; 0: any. */
+ * few rows at a time. mc: the requested number of rows of a block; 0: any. */
 static void short_k_takes_bands(void **state)
 {
     (void)state;

@@ -156,7 +156,7 @@ static void add_block_plan(uint64_t *hash, const cpu_block_plan *h)
 
 /* ---- Random products ------------------------------------------------------------------------- */
 
-/* A product, and the blocking that is asked for. */
+/* A product, and the block sizes that the caller requests. */
 typedef struct planned_product {
     tgl_problem problem;
     cpu_blocking blocking;

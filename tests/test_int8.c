@@ -27,7 +27,7 @@ static gemm_case case_of(uint64_t *seed, const tgl_problem *problem)
     };
 }
 
-/* Any bias and residual, with RELU or without. */
+/* Adds a random kind of bias and of residual, with or without RELU. */
 static void add_epilogue(uint64_t *seed, gemm_case *c)
 {
     const int64_t row = c->problem.order == TGL_COL_MAJOR ? c->problem.m : c->problem.n;

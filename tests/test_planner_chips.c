@@ -67,7 +67,8 @@ static double flops_of(const tgl_chip *chip, const tgl_shape *s)
     return s->compute == TGL_COMPUTE_TF32 ? chip->tensor_flops / 2.0 : 2 * chip->fp32_lanes;
 }
 
-/* The least seconds: by arithmetic, or by moving each operand once between the SMs and L2. */
+/* A lower bound of the seconds: the time of the arithmetic, or the time to move each operand once
+ * between L2 and the SMs, whichever is longer. */
 static double floor_of(const tgl_chip *chip, const tgl_shape *s)
 {
     const double rate = 1e6 * chip->clock_mhz * chip->sms * flops_of(chip, s);

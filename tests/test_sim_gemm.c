@@ -84,11 +84,10 @@ static const char *with_options(char text[STRING], const char *name, int splits,
 
 /* ---- Tiles ----------------------------------------------------------------------------------- */
 
-/* Shapes relative to the tile: two tiles, the second of which starts earlier to end at the edge of
- * C. With `less`, C has fewer columns than a tile. Otherwise both tiles are inside, and the second
- * one is at the edge of the operand that is copied along it: the last row for A, the last column
- * for B. Without split-K there are more steps along K than stages. width: all leading dimensions
- * and edges are multiples of it. */
+/* A problem whose size follows from the tile t. C has two tiles; the second one begins earlier, so
+ * that it ends at the edge of C. With `less`, C has fewer columns than a tile. Without
+ * split-K there are more steps along K than stages. width: all leading dimensions and edges are
+ * multiples of it. */
 static tgl_problem shape_of(const tile *t, int layout, int width, bool less, bool is_split)
 {
     const bool is_below = less || layout >= 2;

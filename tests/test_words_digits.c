@@ -70,7 +70,9 @@ static void check_line(const int8_t *packed, const word_block *x, bool is_a, int
         if (large[t] < expected->large[t]) expected->large[t] = large[t];
 }
 
-/* Elements of several binades; a line of zeros; the greatest integers, which are carried. */
+/* Fills a block with elements of several binades. One line in five has only zeros. In the others
+ * one element is at a limit: CPU_DIGITS_MAX / 2^22, above which the scale is halved, the float next
+ * to it, or a float near a power of two. */
 static void fill_for_digits(word_block *x, uint64_t *seed)
 {
     static const double ends[] = {0x1.fdfdfcp0, -0x1.fdfdfep0, 0x1.fffffep0, -1};
