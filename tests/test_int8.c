@@ -58,9 +58,8 @@ static void random_problems_are_right(void **state)
     }
 }
 
-/* Products of several blocks along m, n and k, with one row or column; sums that wrap without
- * factors.
- */
+/* Tests products of several blocks along m, n and k, products with one row or column, and, without
+ * scale factors, sums that wrap around. */
 static void large_problems_are_right(void **state)
 {
     static const int64_t sizes[][3] = {{300, 270, 600}, {1, 700, 1100}, {530, 1, 90},

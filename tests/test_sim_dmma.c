@@ -117,7 +117,7 @@ static void sums_are_in_the_order_of_k(void **state)
     }
 }
 
-/* K from 0 to several times the stages of the ring, whole and split. */
+/* Tests a K of 0 to several times the stages of the ring, with and without split-K. */
 static void every_k(void **state)
 {
     static const int ks[] = {0, 1, 7, 8, 15, 16, 17, 64, 100, 16 * 13 + 1};

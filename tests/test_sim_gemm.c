@@ -85,9 +85,9 @@ static const char *with_options(char text[STRING], const char *name, int splits,
 /* ---- Tiles ----------------------------------------------------------------------------------- */
 
 /* A problem whose size follows from the tile t. C has two tiles; the second one begins earlier, so
- * that it ends at the edge of C. With `less`, C has fewer columns than a tile. Without
- * split-K there are more steps along K than stages. width: all leading dimensions and edges are
- * multiples of it. */
+ * that it ends at the edge of C. With `less`, C has fewer columns than a tile. Without split-K
+ * there are more steps along K than stages. width: all leading dimensions and edges are multiples
+ * of it. */
 static tgl_problem shape_of(const tile *t, int layout, int width, bool less, bool is_split)
 {
     const bool is_below = less || layout >= 2;
@@ -248,9 +248,9 @@ static void test_strips_of_everything(void **state)
     }
 }
 
-/* Interleaved batches: one row (column-major: one column) of each matrix in every ldc, also of a
- * residual; with whole tiles, split-K and strips, and with the kernels for few rows and small
- * products. */
+/* Tests interleaved batches, in which each matrix has one row (column-major: one column) in every
+ * ldc elements, also with a residual. The cases have whole tiles, split-K and strips, and kernels
+ * for few rows and for small products. */
 static void test_side_by_side(void **state)
 {
     static const struct {
@@ -466,7 +466,7 @@ static void test_alignment(void **state)
     free(A);
 }
 
-/* The planner's choice for tiny, deep, flat and tall products and for batches. */
+/* Tests the planner's choices for tiny, deep, flat and tall products and for batches. */
 static void test_choices(void **state)
 {
     static const struct {
@@ -493,8 +493,8 @@ static void test_choices(void **state)
     }
 }
 
-/* More whole rows of tiles than a band has; and a last tile whose first column is not a multiple of
- * four, although the rows of C are aligned. */
+/* Tests a C with more rows of tiles than a band has, and a C whose last tile begins at a column
+ * that is not a multiple of four, although the rows of C are aligned. */
 static void test_places_of_tiles(void **state)
 {
     static const struct {
@@ -512,8 +512,8 @@ static void test_places_of_tiles(void **state)
     }
 }
 
-/* The last four of 9 tiles, or all, are split into one large part and small ones, with every
- * transpose; a product with k = 0; a batch. */
+/* Tests splits of different sizes: all tiles, or the last four of 9, are split into one large part
+ * and small ones. The cases have all transposes, a k of 0, and a batch. */
 static void test_unequal_pieces(void **state)
 {
     if (part != 0) return;

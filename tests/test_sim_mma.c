@@ -639,8 +639,8 @@ static void test_batches(void **state)
     }
 }
 
-/* C holds NaN, which a beta of 0 must not read; A and B do, which an alpha of 0 must not read; and
- * k is 0. Both families, with scalars of the host and of the device. */
+/* Tests beta = 0 with NaN in C, alpha = 0 with NaN in A and B, and k = 0, with kernels of both
+ * families and with scalars in host and in device memory. */
 static void test_zeros(void **state)
 {
     for (int i = part; i < 48; i += parts) {

@@ -44,7 +44,8 @@ static void the_planner_chooses(void **state)
     }
 }
 
-/* All inputs, with Inf, NaN and denormal numbers; several blocks along k; other C and D. */
+/* Tests all kinds of inputs, Inf, NaN and denormal numbers among them, with several blocks along k
+ * and with different types of C and D. */
 static void products_are_right(void **state)
 {
     static const int64_t sizes[][3] = {
