@@ -157,9 +157,9 @@ static int copies_of(const tile *t)
                  tgl_ceil_div(t->bk * t->bn / t->vec_b, threads));
 }
 
-static int between(random_state *r, int least, int most)
+static int between(random_state *r, int min, int max)
 {
-    return (int)random_int(r, least, most > least ? most : least);
+    return (int)random_int(r, min, max > min ? max : min);
 }
 
 /* Draws a schedule that the kernel accepts. If there are many copies, they are spread over the main
@@ -170,8 +170,8 @@ static void draw(random_state *r, const tile *t, int value[SCHEDULE_OPTIONS])
     const int copies = copies_of(t), loads = (t->tm + t->tn) / 4;
     const int step = t->tm * t->tn,
               last = (t->bk - 1) * t->tm - 1; /* FFMAs per step; the last row of FFMAs */
-    const int least = copies <= FEW_COPIES ? 0 : 2 * copies <= last ? 2 : 1;
-    const int copy_every = between(r, least, copies > 1 ? last / (copies - 1) : 0);
+    const int min = copies <= FEW_COPIES ? 0 : 2 * copies <= last ? 2 : 1;
+    const int copy_every = between(r, min, copies > 1 ? last / (copies - 1) : 0);
     const int copy_from = between(r, 0, last - (copies - 1) * copy_every);
     const int load_from = between(r, 0, step / loads < 10 ? step / loads - 1 : 9);
     int load_every = between(r, 1, (step - 1 - load_from) / (loads > 1 ? loads - 1 : 1));

@@ -134,17 +134,18 @@ static void consider_panel(search *s, dist_division *division, const dist_volume
  * one rank. The block size is also divided by powers of 2. */
 static void consider_panels(search *s, dist_division *division, const dist_volumes *v)
 {
-    enum { SHORTEST = 64, MOST = 64 };
+    enum { SHORTEST = 64, TIMES_MAX = 64 };
     const int64_t length = longest(&division->axis[division->loop]);
     consider_panel(s, division, v, length, length);
-    for (int64_t times = 2; times <= MOST && length / times >= SHORTEST; times *= 2)
+    for (int64_t times = 2; times <= TIMES_MAX && length / times >= SHORTEST; times *= 2)
         consider_panel(s, division, v, length, (length - 1) / times + 1);
     for (int x = 0; x < OPERANDS; x++)
         for (int side = 0; side < 2; side++) {
             const dist_axis *axis = &s->task->spread[x].axis[side];
             if (s->task->axis_of[x][side] != division->loop || v->stays[x] || axis->parts == 1)
                 continue;
-            for (int64_t times = 1; axis->block / times >= SHORTEST && times <= MOST; times *= 2)
+            for (int64_t times = 1; axis->block / times >= SHORTEST && times <= TIMES_MAX;
+                 times *= 2)
                 if (axis->block % times == 0)
                     consider_panel(s, division, v, length, axis->block / times);
         }
@@ -230,15 +231,15 @@ static void consider_grids(search *s, int ranks)
 }
 
 /* The maximum number of ranks that may have no work. A prime number of ranks, for example, has only
- * one-dimensional grids, so that a grid of one rank fewer may be faster. MOST and OF come from
+ * one-dimensional grids, so that a grid of one rank fewer may be faster. IDLE_MAX and OF come from
  * predictions for all numbers of ranks up to 4096 (test_dist_many_ranks without an argument). If
  * one rank may be idle, some numbers of ranks are up to 5 % slower than one rank fewer; if four may
  * be idle, none is 2 % slower. */
 static int idle_ranks_max(int ranks)
 {
-    enum { MOST = 4, OF = 32 };
+    enum { IDLE_MAX = 4, OF = 32 };
     if (ranks <= 2) return 0;
-    return ranks < OF ? 1 : ranks / OF < MOST ? ranks / OF : MOST;
+    return ranks < OF ? 1 : ranks / OF < IDLE_MAX ? ranks / OF : IDLE_MAX;
 }
 
 tgl_status dist_planner_choose(const dist_task *task, const tgl_dist_machine *machine,

@@ -83,7 +83,8 @@ static int chunks_of(const tgl_dist_plan *plan)
 tgl_status dist_ring_allocate(tgl_dist_plan *plan)
 {
     dist_ring *ring = &plan->ring;
-    const int ranks = plan->task.ranks, chunks = chunks_of(plan), most = (ranks - 1) * chunks;
+    const int ranks = plan->task.ranks, chunks = chunks_of(plan),
+              chunks_of_others = (ranks - 1) * chunks;
     const size_t sum = sum_element(plan);
     const bool sums_all = plan->has_copies && plan->choice.ring == 0;
     const chunk longest = {.length = sums_all ? plan->task.problem.m : plan->choice.chunk};
@@ -91,7 +92,8 @@ tgl_status dist_ring_allocate(tgl_dist_plan *plan)
     const size_t whole =
         (size_t)(dist_task_extent(&plan->task, AXIS_M) * dist_task_extent(&plan->task, AXIS_N)) *
         sum;
-    ring->slots = plan->choice.ring > 0 && most > chunks + 2 ? chunks + 2 : most;
+    ring->slots =
+        plan->choice.ring > 0 && chunks_of_others > chunks + 2 ? chunks + 2 : chunks_of_others;
     DIST_TRY(make_list(ring->slots, &ring->received));
     for (int i = 0; i < ring->slots; i++)
         DIST_TRY(dist_plan_allocate(plan, bytes, &ring->received[i]));
@@ -386,7 +388,7 @@ static tgl_status run_chunks(tgl_dist_plan *plan, dist_ring_call *call)
     const int ranks = plan->task.ranks, rank = plan->dist->transport.rank;
     const int64_t chunks = plan->choice.ring, sent = (ranks - 1) * chunks,
                   late = chunks > 1 ? 2 : 1;
-    void *group[2] = {NULL, NULL}, *copies[RING_CHUNKS_MOST] = {NULL};
+    void *group[2] = {NULL, NULL}, *copies[RING_CHUNKS_MAX] = {NULL};
     for (int64_t t = 0; t < sent + chunks; t++) {
         const int owner = (int)((rank + ranks - 1 - t / chunks) % ranks);
         const chunk c = chunk_of(plan, owner, t % chunks);

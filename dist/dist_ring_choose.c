@@ -221,7 +221,7 @@ static void set_choice(const dist_task *task, const tgl_dist_machine *machine,
     choice->stays[0] = 'A', choice->stays[1] = 'B', choice->stays[2] = '\0';
 }
 
-enum { WAYS_MOST = 9 };
+enum { WAYS_MAX = 9 };
 
 static int64_t longest_shard(const dist_task *task, int axis)
 {
@@ -253,7 +253,7 @@ static int list_ways(const ring_model *r, ring_way *ways)
     ways[count++] = (ring_way){RING_COLLECTIVE, shard, shard};
     ways[count++] = (ring_way){0, shard, shard};
     ways[count++] = (ring_way){1, shard, shard};
-    for (int chunks = 2; chunks <= RING_CHUNKS_MOST && shard / chunks >= RING_CHUNK_GRAIN;
+    for (int chunks = 2; chunks <= RING_CHUNKS_MAX && shard / chunks >= RING_CHUNK_GRAIN;
          chunks *= 2) {
         const int64_t even = round_up((shard - 1) / chunks + 1, RING_CHUNK_GRAIN);
         if (even * (chunks - 1) >= shard) continue; /* the last chunk would be empty */
@@ -280,7 +280,7 @@ static void consider_ring(const dist_task *task, const tgl_dist_machine *machine
     const bool is_same =
         chosen.stays[OPERAND_A] && chosen.stays[OPERAND_B] && !chosen.stays[OPERAND_C];
     double best = is_same ? HUGE_VAL : choice->figures.seconds;
-    ring_way ways[WAYS_MOST];
+    ring_way ways[WAYS_MAX];
     const int count = list_ways(&model, ways);
     for (int i = 0; i < count; i++) {
         const double seconds = ring_seconds(&model, &ways[i]);

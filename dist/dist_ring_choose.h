@@ -10,7 +10,7 @@
 #include "dist_planner.h"
 
 enum {
-    RING_CHUNKS_MOST = 8,   /* maximum number of chunks of a shard */
+    RING_CHUNKS_MAX = 8,    /* maximum number of chunks of a shard */
     RING_CHUNK_GRAIN = 128, /* size of a kernel's tile in rows or columns; the length of a longer
                                chunk is a multiple of it */
 };

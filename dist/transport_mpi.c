@@ -12,7 +12,7 @@
 #include <time.h>
 
 enum {
-    MESSAGE_MOST = 1 << 30, /* maximum bytes of one MPI message, because MPI counts in int */
+    MESSAGE_MAX = 1 << 30, /* maximum bytes of one MPI message, because MPI counts in int */
     TAG = 1,
     GROUPS = 8, /* maximum number of groups of messages that are under way at the same time. A, B
                    and C in two steps need six */
@@ -68,11 +68,11 @@ static tgl_status wait_all(state *s, int count, MPI_Request *requests)
     }
 }
 
-/* Starts a message, in parts of at most MESSAGE_MOST bytes. False: MPI has failed. */
+/* Starts a message, in parts of at most MESSAGE_MAX bytes. False: MPI has failed. */
 static bool begin_message(state *s, const tgl_dist_message *m, group *g)
 {
-    for (size_t at = 0; at < m->bytes; at += MESSAGE_MOST) {
-        const int bytes = m->bytes - at < MESSAGE_MOST ? (int)(m->bytes - at) : MESSAGE_MOST;
+    for (size_t at = 0; at < m->bytes; at += MESSAGE_MAX) {
+        const int bytes = m->bytes - at < MESSAGE_MAX ? (int)(m->bytes - at) : MESSAGE_MAX;
         MPI_Request *request = &g->requests[g->count++];
         const int code = m->send != NULL ? MPI_Isend((const char *)m->send + at, bytes, MPI_BYTE,
                                                      m->rank, TAG, s->comm, request)
@@ -105,7 +105,7 @@ static tgl_status mpi_begin(void *given, const tgl_dist_message *messages, int c
     state *s = given;
     size_t requests = 1;
     for (int i = 0; i < count; i++)
-        requests += (messages[i].bytes - 1) / MESSAGE_MOST + 1;
+        requests += (messages[i].bytes - 1) / MESSAGE_MAX + 1;
     group *g = new_group(s, requests);
     if (g == NULL) return TGL_NO_MEMORY;
     for (int i = 0; i < count; i++)

@@ -56,10 +56,10 @@ static uint8_t to_e4m3(float value)
  * makes the largest element E4M3_MAX. */
 static float quantize(const float *from, uint8_t *to, int rows, int columns, int ld)
 {
-    float most = 0;
+    float largest = 0;
     for (int i = 0; i < rows * columns; i++)
-        most = fmaxf(most, fabsf(from[i / columns * ld + i % columns]));
-    const float factor = most > 0 ? most / E4M3_MAX : 1;
+        largest = fmaxf(largest, fabsf(from[i / columns * ld + i % columns]));
+    const float factor = largest > 0 ? largest / E4M3_MAX : 1;
     for (int i = 0; i < rows * columns; i++) {
         const int at = i / columns * ld + i % columns;
         to[at] = to_e4m3(from[at] / factor);
@@ -67,12 +67,12 @@ static float quantize(const float *from, uint8_t *to, int rows, int columns, int
     return factor;
 }
 
-/* Random numbers from -most to most. */
-static void fill(float *to, int count, float most, unsigned *state)
+/* Random numbers from -limit to limit. */
+static void fill(float *to, int count, float limit, unsigned *state)
 {
     for (int i = 0; i < count; i++) {
         *state = *state * 1664525u + 1013904223u;
-        to[i] = most * ((float)(*state >> 8) / 0x1p23f - 1);
+        to[i] = limit * ((float)(*state >> 8) / 0x1p23f - 1);
     }
 }
 

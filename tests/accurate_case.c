@@ -48,11 +48,11 @@ float *floats(int64_t count)
 data make_data(const product *p)
 {
     const int64_t batch = batch_of(p);
-    const int64_t most = p->m > p->n ? p->m : p->n;
+    const int64_t longer = p->m > p->n ? p->m : p->n;
     data d = {.a = floats(batch * p->m * p->k),
               .b = floats(batch * p->k * p->n),
               .c = floats(batch * p->m * p->n),
-              .bias = floats(most),
+              .bias = floats(longer),
               .residual = floats(batch * p->m * p->n)};
     return d;
 }
@@ -272,9 +272,9 @@ void check_errors(tgl_device *dev, const product *p, const data *d, bool has_sma
     if (getenv("TEGULA_TEST_VERBOSE") != NULL)
         printf("%-32s max %8.3g (FFMA %8.3g)  rms %8.3g (FFMA %8.3g)\n", p->name, ours.max,
                ffma.max, ours.rms, ffma.rms);
-    const double most = 1.1 * ffma.max > 10 ? 1.1 * ffma.max : 10;
-    if (!(ours.max <= most))
-        fail_msg("%s: an error of %g, where %g is allowed", p->name, ours.max, most);
+    const double error_max = 1.1 * ffma.max > 10 ? 1.1 * ffma.max : 10;
+    if (!(ours.max <= error_max))
+        fail_msg("%s: an error of %g, where %g is allowed", p->name, ours.max, error_max);
     if (has_small_rms && !(ours.rms <= 0.5 * ffma.rms))
         fail_msg("%s: RMS error of %g, and %g of FFMA", p->name, ours.rms, ffma.rms);
 }

@@ -25,8 +25,9 @@ void draw_group_list(group_list *list, int count, int64_t total, uint64_t seed)
     int64_t left = total, end = 0;
     list->count = count;
     for (int i = 0; i < count; i++) {
-        const int64_t most = 2 * total / count + 1;
-        int64_t size = random_once_in(&r, 4) ? 0 : random_int(&r, 0, most < left ? most : left);
+        const int64_t size_max = 2 * total / count + 1;
+        int64_t size =
+            random_once_in(&r, 4) ? 0 : random_int(&r, 0, size_max < left ? size_max : left);
         if (list->grouping == TGL_GROUPED_MASKED) size = random_int(&r, 0, total);
         left -= list->grouping == TGL_GROUPED_MASKED ? 0 : size;
         end += size;

@@ -143,7 +143,7 @@ static bool has_all_groups(const tgl_problem *p, int scale)
 
 /* The number of factors from one matrix of the batch to the next; 0: all matrices have the same
  * factors, as in a batch without groups. */
-static int64_t factors_apart(const tgl_problem *p, int scale)
+static int64_t factor_stride(const tgl_problem *p, int scale)
 {
     if (p->grouping == TGL_GROUPED_NONE || has_all_groups(p, scale)) return 0;
     if (scale == SCALE_B) return factors_of(p->scaling_b, p->ld_scale_b, p->n, p->k);
@@ -174,13 +174,13 @@ static void set_operands(scaled_run *r)
                                                            : p->n};
     r->x[SCALE_A] = (operand){.type = TGL_F32,
                               .count = factors_of(p->scaling_a, p->ld_scale_a, p->m, p->k) +
-                                       more * factors_apart(p, SCALE_A)};
+                                       more * factor_stride(p, SCALE_A)};
     r->x[SCALE_B] = (operand){.type = TGL_F32,
                               .count = factors_of(p->scaling_b, p->ld_scale_b, p->n, p->k) +
-                                       more * factors_apart(p, SCALE_B)};
+                                       more * factor_stride(p, SCALE_B)};
     r->x[SCALE_D] = (operand){.type = TGL_F32,
                               .count = factors_of(p->scaling_d, 0, p->m, p->k) +
-                                       more * factors_apart(p, SCALE_D)};
+                                       more * factor_stride(p, SCALE_D)};
     r->x[AMAX] = (operand){.type = TGL_F32, .count = r->of->has_amax};
     r->x[GROUPS] = (operand){.type = TGL_I32, .count = r->of->list != NULL ? p->batch : 0};
 }
@@ -234,7 +234,7 @@ static double factor(const scaled_run *r, int scale, tgl_scaling scaling, int64_
 {
     if (scaling == TGL_SCALING_NONE || scaling >= TGL_SCALING_BLOCK) return 1;
     return scaled_load(TGL_F32, r->x[scale].host,
-                       problem * factors_apart(&r->of->problem, scale) +
+                       problem * factor_stride(&r->of->problem, scale) +
                            (scaling == TGL_SCALING_LINE ? line : 0));
 }
 
@@ -265,8 +265,8 @@ static double expected(const scaled_run *r, int64_t problem, int64_t row, int64_
     uint32_t integer = 0;
     const int64_t ld_a = ld_of(p->scaling_a, p->ld_scale_a, p->m, p->k);
     const int64_t ld_b = ld_of(p->scaling_b, p->ld_scale_b, p->n, p->k);
-    const int64_t first_a = problem * factors_apart(p, SCALE_A);
-    const int64_t first_b = problem * factors_apart(p, SCALE_B);
+    const int64_t first_a = problem * factor_stride(p, SCALE_A);
+    const int64_t first_b = problem * factor_stride(p, SCALE_B);
     for (int64_t i = 0; i < p->k; i++) {
         if (i % 128 == 0)
             of_block = block_factor(r, SCALE_A, p->scaling_a, ld_a, first_a, row, i / 128) *

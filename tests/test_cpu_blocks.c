@@ -29,7 +29,7 @@ static void steps_of_few_rows_depend_on_the_vendor(void **state)
     static const struct {
         const char *model;
         int64_t rows;
-        int least, most;
+        int min, max;
     } table[] = {{"GenuineIntel 6.143", 16, 48, 48},
                  {"GenuineIntel 6.143", 36, 64, 80},
                  {"GenuineIntel 6.143", 100, 180, 208},
@@ -40,7 +40,7 @@ static void steps_of_few_rows_depend_on_the_vendor(void **state)
         const cpu_machine device = server_of(table[i].model, 8);
         cpu_plan plan;
         tgl_cpu_plan(&shape, &tgl_cpu_kernels_portable_f32, (cpu_blocking){0}, &device, &plan);
-        assert_in_range(plan.kc, table[i].least, table[i].most);
+        assert_in_range(plan.kc, table[i].min, table[i].max);
     }
 }
 
@@ -79,7 +79,7 @@ static void a_block_of_a_fits_in_l2(void **state)
     (void)state;
     const tgl_shape shape = shape_of(2000, 2000, 2000, false, false);
     static const struct {
-        size_t l2, least, most;
+        size_t l2, min, max;
     } table[] = {{256 << 10, 60 << 10, 86 << 10},
                  {512 << 10, 130 << 10, 160 << 10},
                  {1 << 20, 250 << 10, 293 << 10},
@@ -89,7 +89,7 @@ static void a_block_of_a_fits_in_l2(void **state)
         device.facts.l2 = table[i].l2;
         cpu_plan plan;
         tgl_cpu_plan(&shape, &tgl_cpu_kernels_portable_f32, (cpu_blocking){0}, &device, &plan);
-        assert_in_range(plan.mc * plan.kc * 4, table[i].least, table[i].most);
+        assert_in_range(plan.mc * plan.kc * 4, table[i].min, table[i].max);
     }
 }
 
@@ -104,14 +104,14 @@ static void few_rows_are_one_block(void **state)
         cpu_machine device = server_of("", 1);
         device.facts.l2 = sizes[i];
         const int64_t kc = kernels->kc, fit = (int64_t)(0.6 * (double)sizes[i]) / kc / 4;
-        const int64_t most = fit < 512 ? fit : 512;
-        for (int64_t rows = most - 40; rows < most + 40; rows++) {
+        const int64_t rows_max = fit < 512 ? fit : 512;
+        for (int64_t rows = rows_max - 40; rows < rows_max + 40; rows++) {
             const tgl_shape shape = shape_of(rows, 24, kc, false, false); /* a small B */
             cpu_plan plan;
             tgl_cpu_plan(&shape, kernels, (cpu_blocking){0}, &device, &plan);
             assert_int_equal(plan.kc, kc);
-            assert_int_equal(plan.mc == rows, rows <= most);
-            assert_int_equal(plan.keep_b, rows > most);
+            assert_int_equal(plan.mc == rows, rows <= rows_max);
+            assert_int_equal(plan.keep_b, rows > rows_max);
             assert_true(plan.mc <= 512);
             tgl_cpu_plan(&shape, kernels, (cpu_blocking){.mc = 96}, &device, &plan);
             assert_true(plan.mc <= 96);
@@ -123,7 +123,7 @@ static void few_rows_are_one_block(void **state)
 }
 
 /* Products with a short k and a large C are computed in bands on some processors: C is written a
- * few rows at a time. mc: the rows of a block that are asked for; 0: any. */
+ * few rows at a time. mc: the requested number of rows of a block; 0: any. */
 static void short_k_takes_bands(void **state)
 {
     (void)state;

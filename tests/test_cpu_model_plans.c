@@ -156,17 +156,17 @@ static void add_block_plan(uint64_t *hash, const cpu_block_plan *h)
 
 /* ---- Random products ------------------------------------------------------------------------- */
 
-/* A product, and the blocking that is asked for. */
+/* A product, and the block sizes that the caller requests. */
 typedef struct planned_product {
     tgl_problem problem;
     cpu_blocking blocking;
 } planned_product;
 
-/* A number from 1 to 2 * `most`, with the same probability for each power of two. most: a power of
- * two. */
-static int64_t random_size(uint64_t *seed, int64_t most)
+/* A number from 1 to 2 * `size_max`, with the same probability for each power of two. size_max: a
+ * power of two. */
+static int64_t random_size(uint64_t *seed, int64_t size_max)
 {
-    int64_t magnitude = most;
+    int64_t magnitude = size_max;
     for (int64_t halvings = random_int(seed, 0, 20); halvings > 0 && magnitude > 1; halvings--)
         magnitude /= 2;
     const int64_t size = random_int(seed, magnitude, 2 * magnitude);

@@ -71,7 +71,7 @@ static void tiers_that_share_kernels_share_rows(void **state)
     }
 }
 
-/* A row that is asked for by its number gives the plans of its processor. */
+/* The option row=N gives the plans of the processor in row N of the table. */
 static void rows_have_numbers(void **state)
 {
     (void)state;

@@ -47,8 +47,8 @@ static void threads_share_what_there_is(void **state)
     assert_int_equal(plan_of(&shape, 8).threads, 1);
 }
 
-/* Five threads take as long for 16 rows of tiles as four, so only four are used. With f64 twice as
- * many threads pay. */
+/* Five threads take as long for 16 rows of tiles as four, so only four are used. An FMA of f64
+ * takes twice as long, so twice as many threads are used. */
 static void threads_that_would_wait_are_not_used(void **state)
 {
     (void)state;
@@ -130,8 +130,8 @@ static void multiply_nothing(const cpu_words_product *product)
     (void)product;
 }
 
-/* Products of 16-bit types: another thread pays if each has 1e5 multiply-adds by FMAs, or as many
- * by fast words as take 1500 cycles. */
+/* Products of 16-bit types: another thread is used if each thread gets at least 1e5 multiply-adds
+ * computed by FMAs, or as many multiply-adds by fast words as take 1500 cycles. */
 static void fast_words_take_fewer_threads(void **state)
 {
     const cpu_device *cpu = ((tgl_device *)*state)->state;

@@ -176,8 +176,9 @@ static void rows_are_those_of_larger_products(void **state)
     }
 }
 
-/* Products with one row or column of any length, or with few elements of C and a long k, with every
- * transpose and with increments. Up to a limit they have no plan. */
+/* Products with one row or column of any length, or with few elements of C and a long k, have no
+ * plan up to a limit. Their results must be those of a plan, bit by bit, with every transpose and
+ * with padding. */
 static void unusual_shapes_have_the_bytes_of_a_plan(void **state)
 {
     static const double scalars[] = {1, 0, -0.5, 1e-60};

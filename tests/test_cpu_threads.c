@@ -43,12 +43,12 @@ static void every_member_runs_once(void **state)
 {
     (void)state;
     for (int processors = 1; processors <= MAX_TEAM; processors += MAX_TEAM - 1)
-        for (int most = 1; most <= MAX_TEAM; most += 3) {
+        for (int threads_max = 1; threads_max <= MAX_TEAM; threads_max += 3) {
             thread_pool pool;
-            tgl_thread_pool_open(&pool, most, processors);
+            tgl_thread_pool_open(&pool, threads_max, processors);
             for (int round = 0; round < 300; round++) {
                 const int wanted = 1 + round % (MAX_TEAM + 2);
-                const int team = wanted < most ? wanted : most;
+                const int team = wanted < threads_max ? wanted : threads_max;
                 tally t = {0};
                 run(&pool, wanted, count_member, &t);
                 for (int i = 0; i < MAX_TEAM; i++) {

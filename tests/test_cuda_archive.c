@@ -352,7 +352,8 @@ static void damaged_archives_are_not_used(void **state)
     free(data);
 }
 
-/* Places outside the file, and keys without order, with a checksum that is right. */
+/* Archives with a correct checksum but offsets or lengths outside of the file, a wrong number of
+ * entries, or two equal keys. */
 static void hostile_archives_are_not_used(void **state)
 {
     (void)state;

@@ -10,7 +10,7 @@
 #include <elf.h>
 #include <string.h>
 
-/* A file with three sections: none, the names, the code. */
+/* An ELF file with three sections: the null section, the section names, and the code. */
 typedef struct file {
     Elf64_Ehdr header;
     Elf64_Shdr sections[3];

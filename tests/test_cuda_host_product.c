@@ -13,7 +13,7 @@
 #include <pthread.h>
 
 /* Tiles of at most 16 x 16, so that a small product has many. */
-static const tgl_tile_limits small_tiles = {.least = 8, .most = 16, .unit = 4};
+static const tgl_tile_limits small_tiles = {.min = 8, .max = 16, .unit = 4};
 
 static tgl_status in_small_tiles(tgl_device *dev, const tgl_problem *problem,
                                  const tgl_operands *operands)
@@ -358,7 +358,7 @@ static void a_lost_device(void **state)
 
 static void *multiply_often(void *device)
 {
-    static const tgl_tile_limits tiles = {.least = 4, .most = 8, .unit = 4};
+    static const tgl_tile_limits tiles = {.min = 4, .max = 8, .unit = 4};
     enum { N = 20 };
     float a[N * N], b[N * N], c[N * N];
     const tgl_problem problem = problem_of(TGL_F32, N, N, N);

@@ -80,7 +80,8 @@ static void a_run_leaves_out_the_pre_pass_of_a_prepared_operand(void **state)
     tgl_device_close(dev);
 }
 
-/* A stream's memory has no room for the words of prepared operands. */
+/* The workspace of a stream does not include room for the words of operands that are prepared,
+ * because these have memory of their own. */
 static void runs_reserve_no_memory_for_prepared_operands(void **state)
 {
     (void)state;

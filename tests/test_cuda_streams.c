@@ -556,7 +556,8 @@ static void a_capture_survives_all_else(void **state)
     assert_int_equal(begin(captured, 0), 0);
     add(&work, in_graph, captured);
     assert_ok(tgl_device_open("cuda:0", NULL, &second));
-    /* Copies on the default stream are allowed here, since these streams do not block on it. */
+    /* The adder copies on the default stream. The capture permits that, because the captured stream
+     * does not synchronise with the default stream. */
     adder other = make_adder(second, ways[4]);
     void *C = room_for_C(second);
     add(&other, C, stream);

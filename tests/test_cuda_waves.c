@@ -10,8 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Compilations of a second, whose waves begin within 2.5 * 1.8 s. A wave has a candidate for each
- * processor, and a candidate at most two kernels. */
+/* Each compilation takes a second, and new waves begin only in the first 2.5 * 1.8 s. A wave has
+ * one candidate for each processor, and a candidate has at most two kernels. */
 static void compiling_is_bounded_as_well(void **state)
 {
     (void)state;
@@ -22,7 +22,8 @@ static void compiling_is_bounded_as_well(void **state)
     assert_in_range(compilations() - before, 5, 4 + 2 * tgl_processors());
 }
 
-/* With time for the power limit, waves begin within 10 budgets: all candidates are compiled. */
+/* With the option to measure at the power limit, new waves begin within 10 budgets, which suffices
+ * to compile all candidates. */
 static void a_patient_caller_waits_for_all_candidates(void **state)
 {
     (void)state;
@@ -33,7 +34,8 @@ static void a_patient_caller_waits_for_all_candidates(void **state)
     assert_in_range(compilations() - before, 25, 100); /* 2.5 budgets would end after 10 */
 }
 
-/* A wave has only candidates that there will be GPU time for: here the planner's choice. */
+/* A wave contains only candidates for which GPU time is left: with this budget only the planner's
+ * choice. */
 static void what_there_is_no_time_for_is_not_compiled(void **state)
 {
     (void)state;
@@ -44,7 +46,8 @@ static void what_there_is_no_time_for_is_not_compiled(void **state)
     assert_int_equal(count_lines(), 1);
 }
 
-/* Candidates that were compiled when time was up: nothing is compiled that is not measured. */
+/* Candidates are measured even if the time was up when their compilation ended: a second call
+ * without a compiler finds no compiled candidate that has no line in the wisdom. */
 static void what_was_compiled_is_measured(void **state)
 {
     (void)state;
@@ -75,7 +78,8 @@ static void the_choice_is_not_compiled_alone(void **state)
     assert_true(device_seconds() == used);
 }
 
-/* Candidates whose times the wisdom has are not compiled again, but for the finalists. */
+/* Candidates whose times are in the wisdom are not compiled again, except for the finalists, which
+ * are measured again. */
 static void what_is_known_is_not_compiled(void **state)
 {
     (void)state;
@@ -99,7 +103,7 @@ static void candidates_that_do_not_compile_are_left_out(void **state)
     setenv("FAKE_NVRTC_ERROR", "no compiler", 1);
     choice_of(TGL_EFFORT_MEASURE, 0.5, kernel);
     const int tried = compilations() - before;
-    assert_in_range(tried, 10, 40); /* twice the candidates would be more than 50 */
+    assert_in_range(tried, 10, 40); /* each candidate once; twice would be more than 50 */
     assert_int_equal(count_lines(), 1);
     choice_of(TGL_EFFORT_MEASURE, 0.5, kernel); /* it knows the choice */
     assert_int_equal(compilations() - before, tried);

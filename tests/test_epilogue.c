@@ -44,8 +44,8 @@ static void random_products(void **state)
     }
 }
 
-/* Products whose K threads divide, so that sums are added before the epilogue; of one row; of one
- * column. */
+/* Tests products whose K is divided among threads, which add their sums before the epilogue, and
+ * products of one row and of one column. */
 static void products_of_every_path(void **state)
 {
     static const int64_t shapes[][3] = {{20, 30, 9000}, {1, 300, 70},    {300, 1, 70},

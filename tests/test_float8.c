@@ -84,7 +84,8 @@ static void problems(void **state)
     assert_status(tgl_problem_check(&p), TGL_OK);
 }
 
-/* Scales of other types, and of blocks; results of i32. */
+/* The cpu device refuses scales for types other than 8-bit ones, scales per block for B alone, and
+ * scales with results of I32. */
 static void unsupported(void **state)
 {
     static const tgl_type types[][2] = {

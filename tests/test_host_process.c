@@ -470,18 +470,18 @@ static void threads_of_the_host_share_the_workers(void **state)
         assert_int_equal(pthread_create(&busy[i].thread, NULL, multiply_until_stopped, &busy[i]),
                          0);
     }
-    int most = 0;
+    int threads_max = 0;
     for (int i = 0; i < 50; i++) {
         usleep(2000);
         const int now = threads_of_process();
-        most = now > most ? now : most;
+        threads_max = now > threads_max ? now : threads_max;
     }
     atomic_store(&stop, true);
     for (int i = 0; i < BUSY; i++) {
         pthread_join(busy[i].thread, NULL);
         assert_true(busy[i].is_right);
     }
-    assert_true(most > before && most <= before + BUSY);
+    assert_true(threads_max > before && threads_max <= before + BUSY);
     tgl_device_close(dev);
 }
 

@@ -27,7 +27,7 @@ static gemm_case case_of(uint64_t *seed, const tgl_problem *problem)
     };
 }
 
-/* Any bias and residual, with RELU or without. */
+/* Adds a random kind of bias and of residual, with or without RELU. */
 static void add_epilogue(uint64_t *seed, gemm_case *c)
 {
     const int64_t row = c->problem.order == TGL_COL_MAJOR ? c->problem.m : c->problem.n;
@@ -58,9 +58,8 @@ static void random_problems_are_right(void **state)
     }
 }
 
-/* Products of several blocks along m, n and k, with one row or column; sums that wrap without
- * factors.
- */
+/* Tests products of several blocks along m, n and k, products with one row or column, and, without
+ * scale factors, sums that wrap around. */
 static void large_problems_are_right(void **state)
 {
     static const int64_t sizes[][3] = {{300, 270, 600}, {1, 700, 1100}, {530, 1, 90},

@@ -32,7 +32,7 @@ static const bool can_leave = false; /* a handler must not leave the thread sani
 static const bool can_leave = true;
 #endif
 
-/* The buffer of a product that is left is lost. */
+/* A product that a handler leaves never frees its buffer. */
 __attribute__((visibility("default"))) const char *__lsan_default_options(void);
 const char *__lsan_default_options(void)
 {

@@ -106,7 +106,7 @@ static void the_number_is_limited_by_the_processors(void **state)
     tgl_device_close(dev);
 }
 
-/* A plan that divides k among its threads has the same bits on fewer. */
+/* A plan that divides k among its threads computes bitwise the same results with fewer threads. */
 static void plans_keep_their_bits(void **state)
 {
     (void)state;

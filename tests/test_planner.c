@@ -585,9 +585,10 @@ static void asked_for_splits_are_given(void **state)
     }
 }
 
-/* 512 tiles on 132 SMs: three waves, and 116 tiles of the last wave. The 16 other SMs compute parts
- * of those tiles, which must end before the large parts do. Each part also costs as much as about
- * 20 steps along K to start and to store its sums. If a strip follows, it needs more time. */
+/* 512 tiles on 132 SMs are three full waves and 116 tiles of a fourth. The 16 SMs that have no tile
+ * of the last wave compute parts of its tiles. These small parts must end before the large parts
+ * do. Each part also costs as much as about 20 steps along K to start and to store its sums. If a
+ * strip follows, it needs more time. */
 static void last_wave_is_shared_by_all(void **state)
 {
     (void)state;

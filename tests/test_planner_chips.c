@@ -11,10 +11,10 @@
 
 enum { SHAPES = 300, THREADS_OF_BLOCK = 1024, GRID_YZ = 65535 };
 
-static int64_t random_size(uint64_t *seed, int most_bits)
+static int64_t random_size(uint64_t *seed, int bits_max)
 {
     *seed = *seed * 6364136223846793005u + 1442695040888963407u; /* Knuth's MMIX */
-    const uint64_t bits = (*seed >> 58) % (uint64_t)most_bits;
+    const uint64_t bits = (*seed >> 58) % (uint64_t)bits_max;
     return 1 + (int64_t)((*seed >> 33) % ((uint64_t)2 << bits));
 }
 
@@ -67,7 +67,8 @@ static double flops_of(const tgl_chip *chip, const tgl_shape *s)
     return s->compute == TGL_COMPUTE_TF32 ? chip->tensor_flops / 2.0 : 2 * chip->fp32_lanes;
 }
 
-/* The least seconds: by arithmetic, or by moving each operand once between the SMs and L2. */
+/* A lower bound of the seconds: the time of the arithmetic, or the time to move each operand once
+ * between L2 and the SMs, whichever is longer. */
 static double floor_of(const tgl_chip *chip, const tgl_shape *s)
 {
     const double rate = 1e6 * chip->clock_mhz * chip->sms * flops_of(chip, s);

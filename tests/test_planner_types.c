@@ -79,8 +79,8 @@ static void last_waves_are_filled(void **state)
     assert_true(c.seconds < 0.9 * tiles.seconds);
 }
 
-/* Memory limits products with few rows: n is computed along wgmma's rows, and enough bytes are in
- * flight to use all of the bandwidth. */
+/* Memory limits products with few rows. The operands are exchanged, so that n lies along wgmma's
+ * rows, and the tiles have enough bytes in flight to use the whole bandwidth. */
 static void few_rows(void **state)
 {
     (void)state;
@@ -102,7 +102,8 @@ static void few_rows(void **state)
     for (int64_t n = 28672; n <= 57344; n += 28672) {
         const tgl_shape s = product(TGL_BF16, 16, n, 8192, true);
         const tgl_candidate c = best_named("wgmma_", &s);
-        /* 16x28672x3584: 64x224 51.4 us, 64x16 52.1; 16x57344x4096: 115.7 and 113.7. */
+        /* Measured: 16x28672x3584 takes 51.4 us with tiles of 64x224 and 52.1 us with 64x16;
+         * 16x57344x4096 takes 115.7 us and 113.7 us. */
         assert_one_of(&c, "wgmma_64x16 wgmma_64x32 wgmma_64x224 ");
         assert_true((double)(n * 8192 * 2) / c.seconds > 3.8e12);
     }

@@ -19,12 +19,12 @@ static void workspace_limits_are_bytes(void **state)
 {
     (void)state;
     static const struct {
-        int64_t limit, most;
+        int64_t limit, expected;
     } limits[] = {{0, TGL_WORKSPACE_DEFAULT}, {-1, 0}, {1, 1}, {INT64_MAX, INT64_MAX}};
     tgl_request request;
     for (size_t i = 0; i < COUNT_OF(limits); i++) {
         assert_status(tgl_request_make("simt_128x256x8", limits[i].limit, &request), TGL_OK);
-        assert_int_equal(request.workspace_max, limits[i].most);
+        assert_int_equal(request.workspace_max, limits[i].expected);
     }
     static const int64_t bad[] = {-2, INT64_MIN};
     for (size_t i = 0; i < COUNT_OF(bad); i++) {

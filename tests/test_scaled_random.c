@@ -22,11 +22,11 @@ static unsigned draw(unsigned *state, unsigned count)
     return (*state >> 10) % count;
 }
 
-static int64_t draw_size(unsigned *state, unsigned most)
+static int64_t draw_size(unsigned *state, unsigned size_max)
 {
     static const unsigned limits[] = {4, 20, 70, 140};
     const unsigned limit = limits[draw(state, COUNT_OF(limits))];
-    return 1 + draw(state, limit < most ? limit : most);
+    return 1 + draw(state, limit < size_max ? limit : size_max);
 }
 
 /* The length of a stored row (column-major: column) of a matrix whose op() is rows x cols. */

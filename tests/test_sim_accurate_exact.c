@@ -268,8 +268,8 @@ static void epilogues(void **state)
     }
 }
 
-/* More tiles than resident blocks. FFMA computes some: in row 2 of the tiles, before other tiles of
- * the same block, and in row 10, after others. */
+/* Tests more tiles than resident blocks. Inf in A makes FFMA compute the tiles of two rows of
+ * tiles: in row 2, before other tiles of the same block, and in row 10, after them. */
 static void many_tiles(void **state)
 {
     if (!is_mine()) return;

@@ -43,8 +43,9 @@ static void small_elements_alone(void **state)
         }
 }
 
-/* Products in which both factors are below the range, several in a row, in all panels (64 lines)
- * that a tile meets: tiles of 160 and 96 columns begin inside panels of B. */
+/* Tests products of two elements that are both below the range of the f16 words. They occur at
+ * several k in a row, in all panels (64 lines) that a tile meets: tiles of 160 and 96 columns begin
+ * inside panels of B. */
 static void small_elements_that_meet(void **state)
 {
     for (int way = 0; way < 2 * (int)ACCURATE_KERNELS; way++) {
@@ -59,9 +60,9 @@ static void small_elements_that_meet(void **state)
         for (int row = 3; row < p.m; row += 50)
             for (int col = 7; col < p.n; col += 60)
                 for (int i = 0; i < p.k; i++) {
-                    /* k = 10, 20 and 30 have small ones in both; 40 in the row and 50 in the
-                     * column, where the other is 1 or, in every other column, 0; elsewhere one of
-                     * the two is 0. */
+                    /* At k = 10, 20 and 30 both elements are small. At k = 40 only the element of
+                     * the row is, at k = 50 only that of the column; the other is 1 or, in every
+                     * other column, 0. At any other k one of the two is 0. */
                     const bool is_small = i % 10 == 0 && i > 0 && i <= 50;
                     const float one = col / 60 % 2 == 0 ? 1 : 0;
                     float a = i % 2 == 0 ? 0x1.234p0f : 0, b = i % 2 == 1 ? 0x1.777p0f : 0;

@@ -285,7 +285,8 @@ static void prepared_operands(void **state)
     }
 }
 
-/* The expansion of B depends on the conjugates of both operands. */
+/* The expansion of B depends on whether A and B are conjugated, so a prepared B is refused by a
+ * plan with another conjugation. */
 static void a_prepared_operand_is_for_its_conjugates(void **state)
 {
     static float B[2 * K * N], A[2 * M * K], C[2 * M * N];

@@ -175,15 +175,15 @@ typedef struct line_truth {
 
 static line_truth truth_of(const float *x, int length)
 {
-    float most = 0;
+    float largest = 0;
     int nonzeros = 0;
     for (int k = 0; k < length; k++) {
         if (!isfinite(x[k])) return (line_truth){0, TGL_PANEL_NOT_FINITE};
-        if (fabsf(x[k]) > most) most = fabsf(x[k]);
+        if (fabsf(x[k]) > largest) largest = fabsf(x[k]);
         nonzeros += x[k] != 0;
     }
     line_truth t = {0, 0};
-    if (most > 0) t.s = (nonzeros == 1 ? -14 : TGL_TOP_EXPONENT) - ilogbf(most);
+    if (largest > 0) t.s = (nonzeros == 1 ? -14 : TGL_TOP_EXPONENT) - ilogbf(largest);
     if (abs(t.s) > TGL_MODEST_EXPONENT) t.state = TGL_PANEL_WIDE;
     return t;
 }

@@ -117,7 +117,7 @@ static void sums_are_in_the_order_of_k(void **state)
     }
 }
 
-/* K from 0 to several times the stages of the ring, whole and split. */
+/* Tests a K of 0 to several times the stages of the ring, with and without split-K. */
 static void every_k(void **state)
 {
     static const int ks[] = {0, 1, 7, 8, 15, 16, 17, 64, 100, 16 * 13 + 1};
@@ -134,7 +134,7 @@ static void every_k(void **state)
         }
 }
 
-/* Split-K of all tiles, or of those after the first few; in batches. */
+/* Tests split-K of all tiles, or of all but the first few, also in batches. */
 static void splits(void **state)
 {
     static const char *const kernels[] = {"dmma_64x32:splits=3,whole=5", "dmma_128x128:splits=2",
@@ -223,7 +223,8 @@ static void exchanged_operands(void **state)
     }
 }
 
-/* Bias, activation and residual; D another matrix; scalars of the device; no product. */
+/* Tests bias, activation and residual, a D that is another matrix, scalars in device memory, and
+ * products whose k or alpha is 0. */
 static void epilogues(void **state)
 {
     static const char *const kernels[] = {"dmma_64x32", "dmma_64x64:splits=2", "dmma_128x64"};

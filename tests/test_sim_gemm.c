@@ -84,11 +84,10 @@ static const char *with_options(char text[STRING], const char *name, int splits,
 
 /* ---- Tiles ----------------------------------------------------------------------------------- */
 
-/* Shapes relative to the tile: two tiles, the second of which starts earlier to end at the edge of
- * C. With `less`, C has fewer columns than a tile. Otherwise both tiles are inside, and the second
- * one is at the edge of the operand that is copied along it: the last row for A, the last column
- * for B. Without split-K there are more steps along K than stages. width: all leading dimensions
- * and edges are multiples of it. */
+/* A problem whose size follows from the tile t. C has two tiles; the second one begins earlier, so
+ * that it ends at the edge of C. With `less`, C has fewer columns than a tile. Without split-K
+ * there are more steps along K than stages. width: all leading dimensions and edges are multiples
+ * of it. */
 static tgl_problem shape_of(const tile *t, int layout, int width, bool less, bool is_split)
 {
     const bool is_below = less || layout >= 2;
@@ -175,8 +174,9 @@ static void test_clusters(void **state)
     each_of(*state, "simt", try_clusters);
 }
 
-/* Strips beside the tiles of a configuration: right, below or both. Layouts, widths and splits
- * rotate, so that every pair of these occurs over all configurations. */
+/* Tests strips beside the tiles of a configuration: on the right, below, or both. Layout, width and
+ * splits change from case to case, so that every pair of their values occurs over all
+ * configurations. */
 static void try_strips(tgl_device *dev, const tgl_choice *choice, int number)
 {
     static const int widths[] = {4, 1, 2}, extra[] = {1, 3, 16};
@@ -211,8 +211,8 @@ static void test_strips(void **state)
     each_of(*state, "simt", try_strips);
 }
 
-/* All transposes and orders, batches with gaps and with shared inputs, the parts of an epilogue,
- * and products with alpha = 0. */
+/* Tests strips with all transposes and orders, with batches that have gaps or shared inputs, with
+ * the parts of an epilogue, and with alpha = 0. */
 static void test_strips_of_everything(void **state)
 {
     for (int i = 0; i < 24; i++) {
@@ -248,9 +248,9 @@ static void test_strips_of_everything(void **state)
     }
 }
 
-/* Interleaved batches: one row (column-major: one column) of each matrix in every ldc, also of a
- * residual; with whole tiles, split-K and strips, and with the kernels for few rows and small
- * products. */
+/* Tests interleaved batches, in which each matrix has one row (column-major: one column) in every
+ * ldc elements, also with a residual. The cases have whole tiles, split-K and strips, and kernels
+ * for few rows and for small products. */
 static void test_side_by_side(void **state)
 {
     static const struct {
@@ -317,9 +317,9 @@ static void test_strips_are_counted(void **state)
     assert_int_equal(counts[1].needed_bytes, counts[0].needed_bytes);
 }
 
-/* The kernels for few rows, with either operand as the large one, in both orientations, all copy
- * widths, with and without split-K, and with a K beyond the part of the small operand that shared
- * memory holds. */
+/* Tests the kernels for few rows with A or B as the large operand, in both orientations, with all
+ * copy widths, with and without split-K, and with a K beyond the part of the small operand that
+ * shared memory holds. */
 static void try_skinny(tgl_device *dev, const tgl_choice *choice, int number)
 {
     enum {
@@ -327,12 +327,12 @@ static void try_skinny(tgl_device *dev, const tgl_choice *choice, int number)
     }; /* of the small operand in shared memory; skinny_1 has a larger limit */
     static const int widths[] = {4, 1, 2};
     const char *name = tgl_choice_name(choice);
-    const int most = tgl_choice_lines(choice);
-    const int deep = most == 1 ? 4 * DEPTH_MAX : DEPTH_MAX;
+    const int count_max = tgl_choice_lines(choice);
+    const int deep = count_max == 1 ? 4 * DEPTH_MAX : DEPTH_MAX;
     char kernel[STRING];
     for (int layout = 0; layout < 8; layout++) {
-        const int width = widths[(number + layout) % 3], small = most - layout % 2;
-        const int64_t count = small < 1 || 2 * small <= most ? most : small;
+        const int width = widths[(number + layout) % 3], small = count_max - layout % 2;
+        const int64_t count = small < 1 || 2 * small <= count_max ? count_max : small;
         const bool big_a = layout & 4, is_deep = layout == 2 || layout == 5;
         const int64_t length = 296 + (width < 4 ? width : 0);
         const int64_t k = is_deep ? deep + 60 : layout % 3 == 0 ? 77 : 700;
@@ -358,34 +358,34 @@ static void test_skinny(void **state)
     each_of(*state, "skinny", try_skinny);
 }
 
-/* The number of rows or columns of the kernel or fewer, the matrix in both orientations, aligned
- * and not, K with and without a remainder, shorter and longer than a step, and vectors that are
- * contiguous, misaligned or strided; and products with alpha = 0, also with results that are not
- * finite. */
+/* Tests GEMV kernels with as many vectors as they support, and fewer; with the matrix in both
+ * orientations, aligned and not; with K shorter and longer than a step, with and without a
+ * remainder; with vectors that are contiguous, misaligned or strided; and with alpha = 0, also with
+ * results that are not finite. */
 static void try_gemv(tgl_device *dev, const tgl_choice *choice, int number)
 {
-    const int most = tgl_choice_lines(choice);
+    const int count_max = tgl_choice_lines(choice);
     (void)number;
     static const int64_t depths[] = {1, 64, 67, 300, 4096, 9001}, lengths[] = {1, 37, 300, 4};
     for (int i = 0; i < 28; i++) {
         const bool big_a = i & 1, along_k = i & 2;
-        const bool is_apart = i % 3 == 0 && (most == 1 || !along_k);
+        const bool is_strided = i % 3 == 0 && (count_max == 1 || !along_k);
         const int64_t k = i == 24 || i == 27 ? 0 : depths[i % 6];
-        const int64_t count = most > 2 && i % 3 == 1 ? 3 : most;
+        const int64_t count = count_max > 2 && i % 3 == 1 ? 3 : count_max;
         const int64_t length = lengths[(i / 4 + i) % 4] + (count > 1 ? 4 : 0);
         tgl_problem p = problem_of(TGL_F32, big_a ? length : count, big_a ? count : length, k);
         const tgl_transpose trans = along_k == big_a ? TGL_NO_TRANS : TGL_TRANS;
-        const tgl_transpose other = big_a == is_apart ? TGL_NO_TRANS : TGL_TRANS;
+        const tgl_transpose other = big_a == is_strided ? TGL_NO_TRANS : TGL_TRANS;
         p.trans_a = big_a ? trans : other;
         p.trans_b = big_a ? other : trans;
         const int64_t ld = (along_k ? k : length) + (i % 5 < 2 ? 3 : 0);
-        const int64_t apart = is_apart ? count + 2 : k + (i % 5 == 0 ? count - 1 : 0);
-        p.lda = big_a ? ld : apart;
-        p.ldb = big_a ? apart : ld;
+        const int64_t ld_of_vectors = is_strided ? count + 2 : k + (i % 5 == 0 ? count - 1 : 0);
+        p.lda = big_a ? ld : ld_of_vectors;
+        p.ldb = big_a ? ld_of_vectors : ld;
         p.batch = 1 + i % 2;
-        const int64_t apart_by = i % 4 == 1 ? 1 : 4;
-        p.stride_a = i == 5 ? 0 : p.lda * (length > k ? length : k) + apart_by;
-        p.stride_b = i == 6 ? 0 : p.ldb * (length > k ? length : k) + apart_by;
+        const int64_t gap = i % 4 == 1 ? 1 : 4;
+        p.stride_a = i == 5 ? 0 : p.lda * (length > k ? length : k) + gap;
+        p.stride_b = i == 6 ? 0 : p.ldb * (length > k ? length : k) + gap;
         p.stride_c = length * count + i % 4;
         p.ldc = big_a ? count : length;
         gemm_case c = {.problem = p,
@@ -406,8 +406,9 @@ static void test_gemv(void **state)
     each_of(*state, "gemv", try_gemv);
 }
 
-/* All transposes and copy widths, whole and partial tiles, more and fewer products than blocks
- * process at once, K with and without a remainder and longer than a tile, a stride of 0. */
+/* Tests kernels for small products in a batch with all transposes and copy widths, with whole and
+ * partial tiles, with more and fewer products than blocks process at once, with K longer than a
+ * tile, with and without a remainder, and with a stride of 0. */
 static void try_small_batch(tgl_device *dev, const tgl_choice *choice, int number)
 {
     enum { BK = 32 }; /* a tile is 16 to 48 deep */
@@ -465,7 +466,7 @@ static void test_alignment(void **state)
     free(A);
 }
 
-/* The planner's choice for tiny, deep, flat and tall products and for batches. */
+/* Tests the planner's choices for tiny, deep, flat and tall products and for batches. */
 static void test_choices(void **state)
 {
     static const struct {
@@ -492,8 +493,8 @@ static void test_choices(void **state)
     }
 }
 
-/* More whole rows of tiles than a band has; and a last tile whose first column is not a multiple of
- * four, although the rows of C are aligned. */
+/* Tests a C with more rows of tiles than a band has, and a C whose last tile begins at a column
+ * that is not a multiple of four, although the rows of C are aligned. */
 static void test_places_of_tiles(void **state)
 {
     static const struct {
@@ -511,8 +512,8 @@ static void test_places_of_tiles(void **state)
     }
 }
 
-/* The last four of 9 tiles, or all, are split into one large part and small ones, with every
- * transpose; a product with k = 0; a batch. */
+/* Tests splits of different sizes: all tiles, or the last four of 9, are split into one large part
+ * and small ones. The cases have all transposes, a k of 0, and a batch. */
 static void test_unequal_pieces(void **state)
 {
     if (part != 0) return;

@@ -95,7 +95,7 @@ static gemm_case large_case(tgl_type type, int64_t m, int64_t n, int64_t k)
                        .seed = 7};
 }
 
-/* More tiles along K than a ring has stages; several splits. */
+/* Tests products with more tiles along K than a ring has stages, and with several splits. */
 static void deep_products(void **state)
 {
     static const char *const kernels[] = {

@@ -346,9 +346,9 @@ static tgl_type type_of(const char *name, int i)
     return takes(name, TGL_F64) ? TGL_F64 : types[i % 3];
 }
 
-/* Tests a configuration in all layouts, with copies of 16 bytes and less, down to one element, with
- * one tile or a few, whole and partial, and with k below a step and above all stages. Cases and
- * types take turns over the configurations. */
+/* Tests a configuration in all layouts, with copies of 1 to 16 bytes, with one tile or a few, whole
+ * and partial, and with k shorter than a step and longer than all stages. A configuration gets half
+ * of the cases and one type for each, which change from one configuration to the next. */
 static void try_layouts(tgl_device *dev, const char *name, int number)
 {
     static const int pads[] = {0, 1, 4, 2, 1, 0, 3, 8};
@@ -376,7 +376,8 @@ static void test_layouts(void **state)
     each(*state, "mma", try_layouts);
 }
 
-/* Split-K of all tiles, of only the last of several, or in a batch, in turns. */
+/* Tests split-K of all tiles, of only the last tiles, or in a batch. A configuration gets one of
+ * the three cases. */
 static void try_splits(tgl_device *dev, const char *name, int number)
 {
     const int i = number % 3;
@@ -401,8 +402,9 @@ static void test_splits(void **state)
     each(*state, "mma", try_splits);
 }
 
-/* 16-bit operands at odd addresses: the first and last elements of a matrix, lines of few elements
- * (fewer than a word has), and all distances from 16 bytes. What lies around them is NaN. */
+/* 16-bit operands at odd addresses. The cases cover the first and last elements of a matrix, rows
+ * or columns that are shorter than a 16-byte word, and all offsets within 16 bytes. The memory
+ * around an operand holds NaN. */
 static void test_unaligned(void **state)
 {
     for (int i = part; i < 20; i += parts) {
@@ -426,8 +428,8 @@ static void test_unaligned(void **state)
     }
 }
 
-/* Results that are only scaled, of all types: rows of D and problems of a batch that begin on 16
- * bytes, on 8, on a word and in the middle of one. */
+/* Results of all types with alpha but without beta. Rows of D and matrices of a batch begin at
+ * multiples of 16 or 8 bytes, at a 32-bit word, and in the middle of a word. */
 static void test_results_at_any_address(void **state)
 {
     static const int gaps[] = {4, 0, 1, 2, 8, 3};
@@ -454,15 +456,15 @@ static void test_results_at_any_address(void **state)
 /* ---- Batches of small products ----------------------------------------------------------------
  */
 
-/* Whether half of the cases are enough for a tile. */
+/* Whether tiles are so large that only half of the cases are run. */
 static bool has_large_tiles(int bm, int bn)
 {
     return bm > 64 || bn > 64;
 }
 
-/* All layouts, products as large as the tile and smaller ones, with copies of 16 bytes and less,
- * down to an element; k shorter than a tile, ragged, and longer than all stages. Two blocks share
- * the batch, so that each computes two products, or one and two. */
+/* Tests all layouts, products as large as the tile and smaller, copies of 1 to 16 bytes, and k
+ * shorter than a tile, not a multiple of it, and longer than all stages. Two blocks compute a batch
+ * of three or four products, so that a block computes one or two. */
 static void try_small_products(tgl_device *dev, const char *name, int number)
 {
     static const int pads[] = {0, 1, 0, 2, 1, 4, 0, 3}, less[] = {0, 1, 8, 15};
@@ -494,9 +496,10 @@ static void test_small_products(void **state)
     each(*state, "batch_mma", try_small_products);
 }
 
-/* Matrices without gaps, with rows of odd lengths: A and B are copied in words that reach beyond
- * the ends of a product, and 16-bit results are stored as one line. Products with more rows and
- * columns than a tile are cut. Lines of A and B that are shorter than 16 bytes. */
+/* Tests matrices without gaps whose rows have odd lengths. A and B are then copied in 16-byte words
+ * that reach beyond the ends of a product, and 16-bit results are stored as one line. Some products
+ * have more rows and columns than a tile, and some have rows of A and B that are shorter than 16
+ * bytes. */
 static void try_ragged_products(tgl_device *dev, const char *name, int number)
 {
     char kernel[STRING];
@@ -534,7 +537,8 @@ static void test_ragged_products(void **state)
 
 /* ---- Bank conflicts -------------------------------------------------------------------------- */
 
-/* Conflicts of loads and copies in shared memory, of a product of a whole tile that is k deep. */
+/* The number of bank conflicts of loads and copies in shared memory, in a product of the size of
+ * one tile with this k. */
 static int64_t conflicts_of(tgl_device *dev, const char *name, const char *kernel, tgl_type type,
                             int layout, int64_t k)
 {
@@ -581,8 +585,8 @@ static const char *small_kernel(tgl_type type, bool is_batch)
     return type == TGL_F64 ? "mma_64x32x128_f64:strips=0" : "mma_64x32x128:strips=0";
 }
 
-/* Bias, activation and residual; D another matrix, also of FP32; rows of D that are unaligned;
- * scalars of the device, 0 among them. */
+/* Tests bias, activation and residual; a D that is another matrix, also of FP32; unaligned rows of
+ * D; and scalars in device memory, some of which are 0. */
 static void test_operands(void **state)
 {
     for (int i = part; i < 24; i += parts) {
@@ -635,8 +639,8 @@ static void test_batches(void **state)
     }
 }
 
-/* C holds NaN, which a beta of 0 must not read; A and B do, which an alpha of 0 must not read; and
- * k is 0. Both families, with scalars of the host and of the device. */
+/* Tests beta = 0 with NaN in C, alpha = 0 with NaN in A and B, and k = 0, with kernels of both
+ * families and with scalars in host and in device memory. */
 static void test_zeros(void **state)
 {
     for (int i = part; i < 48; i += parts) {

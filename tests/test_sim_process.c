@@ -98,7 +98,8 @@ static void *uses_inherited_in_thread(void *dev)
     return multiplies(dev) ? dev : NULL;
 }
 
-/* Several threads of the child find the runner of the parent in use. */
+/* The child uses the simulator's device that it inherits, in several threads, while a thread of the
+ * parent was running a product on it during fork(). */
 static bool uses_inherited(void *argument)
 {
     const busy_thread *b = argument;

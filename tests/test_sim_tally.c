@@ -76,7 +76,8 @@ static void test_early_exit(void **state)
     assert_int_equal(site_of(*state, 1)->requests, 1);
 }
 
-/* Two accesses in one iteration, as for the words of a struct: two requests. */
+/* Two accesses of an instruction in one iteration, as when a struct is copied word by word, are two
+ * requests. */
 static void test_same_round(void **state)
 {
     for (int lane = 0; lane < 32; lane++)

@@ -200,7 +200,8 @@ static uint32_t next(uint64_t *random)
     return (uint32_t)(*random >> 32);
 }
 
-/* Finite; of a few neighbouring exponents, so that terms meet. */
+/* A random finite element. The exponents of all elements are close together, so that the terms of a
+ * sum affect each other's rounding. */
 static uint32_t random_element(tgl_tensor_type type, uint64_t *random)
 {
     const uint32_t bits = next(random), spread = next(random) % 16;

@@ -172,8 +172,8 @@ static void and_in_a_random_order(void **state)
 
 /* ---- Kernels whose blocks affect each other -------------------------------------------------- */
 
-/* is_repeated: the launch is always run again on one thread. READS_BEFORE_WRITTEN is not, if one
- * thread happens to run all blocks that it concerns. */
+/* is_repeated: the launch is always run again on one thread. With READS_BEFORE_WRITTEN it is not
+ * run again if one thread happened to run all blocks that read and write the element. */
 static const struct {
     const char *macros;
     tgl_status status;

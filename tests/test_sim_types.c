@@ -87,8 +87,9 @@ static void vary(uint64_t *seed, typed_case *c)
 
 enum { STRING = 80 };
 
-/* A product with few rows or columns (`lines`), whose lengths and k exceed what a block or shared
- * memory holds at once. Of a small operand of one line shared memory holds up to 4096 of k. */
+/* A product with at most `lines` rows or columns in its small operand. Its lengths and k exceed
+ * what a block or shared memory holds at once: shared memory holds up to 4096 steps of k of one
+ * line. */
 static tgl_problem few_lines(uint64_t *seed, tgl_type type, int lines, int layout, bool big_a,
                              int width)
 {

@@ -77,8 +77,9 @@ static void assert_in_registers(tgl_device *dev, const product *p)
     free_operands(dev, &o);
 }
 
-/* Left operands in registers: rings that are filled several times, alternating consumers, clusters,
- * edges, exchanged operands. The right operand is K-major with long rows, or MN-major. */
+/* Tests left operands that wgmma reads from registers: with rings that are filled several times,
+ * alternating consumers, clusters, partial tiles, and exchanged operands. The right operand is
+ * K-major with long rows, or MN-major. */
 static void tf32_through_registers(void **state)
 {
     static const struct {
@@ -185,7 +186,7 @@ static void any_alignment(void **state)
     }
 }
 
-/* K from 0 to several stages, whole and split. */
+/* Tests a K of 0, of less than a stage, and of several stages, with and without split-K. */
 static void every_k(void **state)
 {
     static const int ks[] = {0, 1, 8, 63, 64, 65, 128, 320, 1000};
@@ -240,7 +241,8 @@ static void batches(void **state)
     }
 }
 
-/* Every epilogue, D of each type and alignment, scalars of either kind. */
+/* Tests bias, activation and residual, D of each type and alignment, and scalars in host and in
+ * device memory. */
 static void epilogues(void **state)
 {
     static const char *const kernels[] = {"wgmma_128x64", "wgmma_64x32:exchanged=1",

@@ -177,7 +177,8 @@ static void tma_stores_in_other_ways(void **state)
     }
 }
 
-/* The blocks of a cluster share a tile. Some get no part of K; batches, edges. */
+/* The blocks of a cluster share a tile and divide K. Tested with a K of which some blocks get no
+ * part, with batches, and with partial tiles. */
 static void splits_in_clusters(void **state)
 {
     static const char *const kernels[] = {"wgmma_128x128:splits=2", "wgmma_64x64:splits=4",
@@ -201,8 +202,8 @@ static void splits_in_clusters(void **state)
         }
 }
 
-/* Clusters of several rows and columns of tiles, in every layout: more steps of K than the ring has
- * stages, more clusters than are resident, tiles beyond the edges. */
+/* Tests clusters of several rows and columns of tiles in every layout, with more steps of K than
+ * the ring has stages, with more clusters than are resident, and with tiles beyond the edges. */
 static void clusters_of_rows_and_columns(void **state)
 {
     static const struct {
@@ -257,7 +258,8 @@ static void slivers_become_k_major(void **state)
     }
 }
 
-/* Some tiles are whole and the others split, in clusters that share right tiles, and in batches. */
+/* Tests launches in which some tiles are whole and the others are split, also with clusters that
+ * share right tiles and with batches. */
 static void some_tiles_whole(void **state)
 {
     static const char *const kernels[] = {

@@ -14,8 +14,8 @@
 enum {
     PATTERN = 0xa5,
     STACK = 1 << 20,
-    MOST = 13 << 10, /* the bytes that a thread with 16 KB may use: glibc takes 2.3 KB */
-    MOST_TLS = 256,
+    STACK_MAX = 13 << 10, /* the bytes that a thread with 16 KB may use: glibc takes 2.3 KB */
+    TLS_MAX = 256,
     N = 200,
 };
 
@@ -111,7 +111,7 @@ static void products_take_little_stack(void **state)
             const size_t used = stack_of(STACK, multiply, &p) - before;
             assert_status(p.status, products[i].status);
             print_message("%s, %s: %zu bytes of stack\n", p.name, first ? "first" : "later", used);
-            if (has_usual_frames) assert_true(used <= MOST);
+            if (has_usual_frames) assert_true(used <= STACK_MAX);
         }
     tgl_device_close(dev);
 }
@@ -194,7 +194,7 @@ static int print_tls(struct dl_phdr_info *info, size_t size, void *data)
     for (int i = 0; i < info->dlpi_phnum; i++)
         if (info->dlpi_phdr[i].p_type == PT_TLS) {
             print_message("%s: %zu bytes of TLS\n", slash + 1, (size_t)info->dlpi_phdr[i].p_memsz);
-            if (has_usual_frames) assert_true(info->dlpi_phdr[i].p_memsz < MOST_TLS);
+            if (has_usual_frames) assert_true(info->dlpi_phdr[i].p_memsz < TLS_MAX);
         }
     return 0;
 }

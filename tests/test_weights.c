@@ -25,8 +25,8 @@ static void random_products(void **state)
     }
 }
 
-/* Each integer beside each other one in its byte. A selects one k, and the factors are exact, so
- * that D must be the weight itself. */
+/* Tests all values of a byte of B, so that each integer occurs with each possible neighbour. A
+ * selects one k, and the factors are exact, so that D must be the weight itself. */
 static void every_integer(void **state)
 {
     enum { K = 256 };

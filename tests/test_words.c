@@ -44,7 +44,8 @@ static void the_planner_chooses(void **state)
     }
 }
 
-/* All inputs, with Inf, NaN and denormal numbers; several blocks along k; other C and D. */
+/* Tests all kinds of inputs, Inf, NaN and denormal numbers among them, with several blocks along k
+ * and with different types of C and D. */
 static void products_are_right(void **state)
 {
     static const int64_t sizes[][3] = {
@@ -125,8 +126,8 @@ static void integer_products_are_exact(void **state)
     }
 }
 
-/* Numbers that AMX would treat as zero, or that overflow midway: FMAs compute such blocks, also
- * after blocks that words have computed. */
+/* Blocks with numbers that AMX would treat as zero, or whose sums would overflow in some order, are
+ * computed by FMAs, also after blocks that were computed by words. */
 static void extremes_take_fma(void **state)
 {
     enum { M = 70, N = 90, K = 2300, AT = K - 5 }; /* more than one block for each thread */
@@ -173,8 +174,8 @@ static void extremes_take_fma(void **state)
     }
 }
 
-/* One element that is Inf, or would be after rounding to a word, beside a B of small elements,
- * whose sums are far from the greatest number. */
+/* One element of A is Inf, or becomes Inf when it is rounded to a word. The elements of B are
+ * small, so that no sum is near the greatest number. */
 static void infinite_words_take_fma(void **state)
 {
     enum { N = 256 };

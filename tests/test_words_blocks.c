@@ -53,11 +53,11 @@ static guarded product_of(const word_block *a, const word_block *b, int64_t ldc,
  * of each line, where the other operand has 0: the scale is 1, and the integers have two digits. */
 static void fill_block(word_block *x, int64_t large_at, int64_t zero_at, uint64_t *seed)
 {
-    static const int64_t least[] = {-8, -300, -300, -128, -300}, most[] = {8, 300, 300, 127, 300};
+    static const int64_t min[] = {-8, -300, -300, -128, -300}, max[] = {8, 300, 300, 127, 300};
     const bool by_digits = x->kind == CPU_DIGITS_F32;
     for (int64_t i = 0; i < x->source.lines; i++)
         for (int64_t p = 0; p < x->source.k; p++) {
-            double value = (double)random_int(seed, least[x->kind], most[x->kind]);
+            double value = (double)random_int(seed, min[x->kind], max[x->kind]);
             if (by_digits && p == large_at) value = 0x1p22;
             if (by_digits && p == zero_at) value = 0;
             set_at(x, i, p, value);

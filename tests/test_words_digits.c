@@ -45,7 +45,7 @@ static void check_line(const int8_t *packed, const word_block *x, bool is_a, int
                        cpu_exponents *expected)
 {
     int sum = 0, large[CPU_DIGIT_LEVELS] = {0}, exponent;
-    double most = 0;
+    double largest = 0;
     const double scale = 65536 / (double)unscale_of(packed, x, line);
     for (int64_t p = 0; p < x->source.k; p++) {
         const double value = get_at(x, line, p);
@@ -53,14 +53,14 @@ static void check_line(const int8_t *packed, const word_block *x, bool is_a, int
         for (int w = 0; w < CPU_DIGITS; w++)
             digits[w] = digit_at(packed, x, is_a, w, line, p);
         assert_int_equal(digits[0] * 65536 + digits[1] * 256 + digits[2], lrint(value * scale));
-        most = fmax(most, fabs(value));
+        largest = fmax(largest, fabs(value));
         sum += abs(digits[0]);
         for (int t = 0; t < CPU_DIGIT_LEVELS; t++)
             large[t] += abs(digits[0]) >= 2 << t;
     }
-    if (most == 0) return;
-    assert_true(lrint(most * scale) <= CPU_DIGITS_MOST &&
-                lrint(most * scale) > CPU_DIGITS_MOST / 2);
+    if (largest == 0) return;
+    assert_true(lrint(largest * scale) <= CPU_DIGITS_MAX &&
+                lrint(largest * scale) > CPU_DIGITS_MAX / 2);
     frexp(65536 / scale, &exponent); /* 2^(exponent - 1) */
     exponent += 126 + 6;
     if (exponent < expected->least) expected->least = exponent;
@@ -70,7 +70,9 @@ static void check_line(const int8_t *packed, const word_block *x, bool is_a, int
         if (large[t] < expected->large[t]) expected->large[t] = large[t];
 }
 
-/* Elements of several binades; a line of zeros; the greatest integers, which are carried. */
+/* Fills a block with elements of several binades. One line in five has only zeros. In the others
+ * one element is at a limit: CPU_DIGITS_MAX / 2^22, above which the scale is halved, the float next
+ * to it, or a float near a power of two. */
 static void fill_for_digits(word_block *x, uint64_t *seed)
 {
     static const double ends[] = {0x1.fdfdfcp0, -0x1.fdfdfep0, 0x1.fffffep0, -1};

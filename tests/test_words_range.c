@@ -18,9 +18,9 @@ static const struct {
     int fraction;
 } kinds[] = {{CPU_WORDS_BF16, 7}, {CPU_WORDS_F16, 10}, {CPU_WORDS_F32, 23}};
 
-static cpu_exponents exponents(int least, int most)
+static cpu_exponents exponents(int smallest, int largest)
 {
-    return (cpu_exponents){.least = least, .most = most};
+    return (cpu_exponents){.least = smallest, .most = largest};
 }
 
 /* Whether all words, products and sums are 0 or normal, and finite. */
@@ -62,10 +62,10 @@ static void a_wide_range_counts_at_both_ends(void **state)
 {
     (void)state;
     const cpu_exponents one = exponents(BIAS, BIAS);
-    for (int least = 0; least <= BIAS; least++)
-        for (int most = BIAS; most <= 255; most++)
+    for (int smallest = 0; smallest <= BIAS; smallest++)
+        for (int largest = BIAS; largest <= 255; largest++)
             for (size_t q = 0; q < COUNT_OF(kinds); q++) {
-                const cpu_exponents wide = exponents(least, most);
+                const cpu_exponents wide = exponents(smallest, largest);
                 assert_int_equal(tgl_cpu_words_in_range(kinds[q].kind, 64, wide, one),
                                  are_normal(kinds[q].fraction, 64, wide, one));
                 assert_int_equal(tgl_cpu_words_in_range(kinds[q].kind, 64, one, wide),
@@ -88,7 +88,7 @@ static void zeros_are_permitted(void **state)
 
 /* ---- Digits ---------------------------------------------------------------------------------- */
 
-/* Values that follow from the formula at the definition by hand. */
+/* The expected values were computed by hand from the formula in multiply_words.c. */
 static void the_error_of_digits_is_bounded_by_the_formula(void **state)
 {
     (void)state;
@@ -100,24 +100,25 @@ static void the_error_of_digits_is_bounded_by_the_formula(void **state)
     } table[] = {
         /* (2^15 (1.02) + 2^14 + 1/4) / (2^8 1.49^2) */
         {1, {.large = {1}}, {.large = {1}}, false, 49807.61 / (256 * 2.2201)},
-        /* and 2^22 more of the product that is left out */
+        /* without the product of middle digit and low digit, the error grows by 2^22 */
         {1, {.large = {1}}, {.large = {1}}, true, (49807.61 + 4194304) / (256 * 2.2201)},
-        /* two steps: twice the errors, and twice the sum where both lines have large elements */
+        /* with two steps, the error doubles, and so does S if both lines have large elements
+         * there */
         {2, {.large = {2}}, {.large = {2}}, false, 2 * 49807.61 / (256 * 2 * 2.2201)},
-        /* the sums of highest digits: 2^15 for each unit */
+        /* the sums of the highest digits add 2^15 for each unit */
         {1,
          {.sum = 100, .large = {1}},
          {.sum = 27, .large = {1}},
          false,
          (49807.61 + 32768 * 127) / (256 * 2.2201)},
-        /* levels: widths 1.49, 2, 4, 8 and 16, of A and of B */
+        /* elements of A and of B on all five levels, whose widths are 1.49, 2, 4, 8 and 16 */
         {1,
          {.large = {1, 1, 1, 1, 1}},
          {.large = {1, 1, 1, 1, 1}},
          false,
          49807.61 / (256 * 31.49 * 31.49)},
         {1, {.large = {1, 1}}, {.large = {1, 1, 1}}, false, 49807.61 / (256 * 3.49 * 7.49)},
-        /* large elements that need not meet: 3 + 2 - 4 = 1 step has both */
+        /* at least 3 + 2 - 4 = 1 of the 4 steps has large elements in both lines */
         {4, {.large = {3}}, {.large = {2}}, false, 4 * 49807.61 / (256 * 2.2201)},
     };
     for (size_t i = 0; i < COUNT_OF(table); i++) {
@@ -148,7 +149,7 @@ static digit_line make_line(uint64_t seed, int octaves)
     for (int p = 0; p < STEPS; p++) {
         const double scale = ldexp(1, -(int)random_int(&random, 0, octaves));
         const double x = 2 * random_unit(&random) - 1;
-        line.exact[p] = p == 0 ? CPU_DIGITS_MOST : x * scale * CPU_DIGITS_MOST;
+        line.exact[p] = p == 0 ? CPU_DIGITS_MAX : x * scale * CPU_DIGITS_MAX;
         int rest = (int)nearbyint(line.exact[p]);
         for (int digit = 0; digit < CPU_DIGITS; digit++) {
             const int low = ((rest + 128) & 255) - 128;

@@ -285,8 +285,8 @@ static tgl_status compute_trial(const class_settings *s, trial *t)
 /* Applies those rules at the head of this file that concern the greatest error of one product. */
 static void judge_product(trial *t)
 {
-    const double most = fmax(max_error_floor, max_error_ratio * t->all.errors[FFMA].max);
-    if (!(t->all.errors[OURS].max <= most)) note_failure(&t->all, "the greatest error");
+    const double error_max = fmax(max_error_floor, max_error_ratio * t->all.errors[FFMA].max);
+    if (!(t->all.errors[OURS].max <= error_max)) note_failure(&t->all, "the greatest error");
     if (!(t->all.errors[OURS].max <= error_bound(t->x.k)))
         note_failure(&t->all, "above the bound of all sums");
 }

@@ -82,9 +82,9 @@ static void draw_skinny(random_state *r, const limits *l, tgl_problem *p)
 static void draw_long(random_state *r, const limits *l, tgl_problem *p)
 {
     int64_t *sizes[] = {&p->m, &p->n, &p->k};
-    const int most = random_once_in(r, 2) ? 20 : 70;
+    const int size_max = random_once_in(r, 2) ? 20 : 70;
     for (int i = 0; i < 3; i++)
-        *sizes[i] = random_int(r, 1, most);
+        *sizes[i] = random_int(r, 1, size_max);
     const int which = (int)random_int(r, 0, 2);
     *sizes[which] = random_int(r, 300, which == 2 ? l->depth : l->length);
 }
@@ -142,10 +142,10 @@ static void draw_sizes(random_state *r, check_scale scale, tgl_problem *p)
         while (count_products(p) > l->most);
         return;
     }
-    const double most = random_once_in(r, 10) ? l->more : l->usual;
+    const double limit = random_once_in(r, 10) ? l->more : l->usual;
     do
         draw_any(r, scale, p);
-    while (count_products(p) > most);
+    while (count_products(p) > limit);
 }
 
 /* ---- Layout ---------------------------------------------------------------------------------- */

@@ -190,10 +190,12 @@ static void add_segment(huge_run *run, int64_t b, int64_t i, int64_t j)
     const bool is_inside = b >= 0 && b < p->batch && i >= 0 && i < p->m && j >= 0 && j < p->n;
     if (!is_inside || run->segment_count == SEGMENTS_MAX) return;
     const double affordable = max_products / SEGMENTS_MAX / (double)p->k;
-    const int64_t most = affordable < 1 ? 1 : affordable < SEGMENT ? (int64_t)affordable : SEGMENT;
+    const int64_t count_max = affordable < 1         ? 1
+                              : affordable < SEGMENT ? (int64_t)affordable
+                                                     : SEGMENT;
     segment *x = &run->segments[run->segment_count++];
-    *x = (segment){.b = b, .i = i, .j = j - most / 2 > 0 ? j - most / 2 : 0};
-    x->count = (int)(p->n - x->j < most ? p->n - x->j : most);
+    *x = (segment){.b = b, .i = i, .j = j - count_max / 2 > 0 ? j - count_max / 2 : 0};
+    x->count = (int)(p->n - x->j < count_max ? p->n - x->j : count_max);
     for (int at = 0; at < x->count; at++)
         x->expected[at] = expected_element(run, b, i, x->j + at);
 }
@@ -219,11 +221,11 @@ static void choose_segments(huge_run *run)
     const tgl_problem *p = &run->problem;
     random_state r;
     random_seed(&r, 11, 0);
-    const int most = p->k > DEPTH_MAX ? 6 : SEGMENTS_MAX - 32;
+    const int count_max = p->k > DEPTH_MAX ? 6 : SEGMENTS_MAX - 32;
     const int64_t i[] = {0, 0, p->m - 1, p->m - 1}, j[] = {0, p->n - 1, 0, p->n - 1};
     for (int corner = 0; corner < 4; corner++)
         add_segment(run, corner % 2 * (p->batch - 1), i[corner], j[corner]);
-    while (run->segment_count < most)
+    while (run->segment_count < count_max)
         add_segment(run, random_int(&r, 0, p->batch - 1), random_int(&r, 0, p->m - 1),
                     random_int(&r, 0, p->n - 1));
     if (p->k <= DEPTH_MAX) add_crossings(run, &r);

@@ -21,21 +21,20 @@ static bool starts_like_a_number(const char *text)
     return *text != '\0' && strchr(" \t\n\v\f\r", *text) == NULL;
 }
 
-bool cli_parse_int(const char *option, const char *text, int64_t least, int64_t most,
-                   int64_t *value)
+bool cli_parse_int(const char *option, const char *text, int64_t min, int64_t max, int64_t *value)
 {
     char *end;
     errno = 0;
     const long long parsed = strtoll(text, &end, 10);
     if (!starts_like_a_number(text) || end == text || *end != '\0')
         return cli_misuse_false("%s: \"%s\" is not a whole number", option, text);
-    if (errno == ERANGE || parsed < least || parsed > most) {
-        if (most == INT64_MAX)
+    if (errno == ERANGE || parsed < min || parsed > max) {
+        if (max == INT64_MAX)
             return cli_misuse_false(
                 "%s: %s is out of range: at least %lld, and it must fit in 63 bits", option, text,
-                (long long)least);
+                (long long)min);
         return cli_misuse_false("%s: %s is out of range: %lld to %lld", option, text,
-                                (long long)least, (long long)most);
+                                (long long)min, (long long)max);
     }
     *value = parsed;
     return true;
@@ -194,7 +193,7 @@ static bool take_value(const cli_option *o, const char *text, void *options)
         *(const char **)member = text;
         return true;
     case CLI_INT:
-        return cli_parse_int(name_of(o, name), text, o->least, o->most, member);
+        return cli_parse_int(name_of(o, name), text, o->min, o->max, member);
     case CLI_THREADS:
         if (!cli_parse_int(name_of(o, name), text, 1, 65536, &threads)) return false;
         *(int *)member = (int)threads;
@@ -208,7 +207,7 @@ static bool take_value(const cli_option *o, const char *text, void *options)
             name_of(o, name), text);
     case CLI_CHOICE:
         index = cli_parse_name(name_of(o, name), text, o->names);
-        if (index >= 0) *(int *)member = (int)o->least + index;
+        if (index >= 0) *(int *)member = (int)o->min + index;
         return index >= 0;
     default:
         return o->take(text, options);

@@ -17,7 +17,7 @@ typedef enum cli_kind {
     CLI_FLAG,    /* no value; sets a bool to true */
     CLI_ONE,     /* no value; sets an int to 1 */
     CLI_TEXT,    /* any text; sets a const char * */
-    CLI_INT,     /* sets an int64_t to a number from `least` to `most` */
+    CLI_INT,     /* sets an int64_t to a number from `min` to `max` */
     CLI_THREADS, /* sets an int to a number of threads, from 1 on */
     CLI_REAL,    /* sets a double; nan and inf are allowed */
     CLI_TYPE,    /* sets a tgl_type: f32, f64, ... */
@@ -30,8 +30,8 @@ typedef struct cli_option {
     char letter;      /* letter of the short option; '\0': there is none */
     cli_kind kind;
     size_t at;                /* offset of the member of the command's struct that gets the value */
-    int64_t least, most;      /* limits of CLI_INT; with CLI_CHOICE, least is the value for the
-                                 first name */
+    int64_t min, max;         /* limits of CLI_INT; with CLI_CHOICE, min is the value for the
+                                    first name */
     const char *const *names; /* with CLI_CHOICE: the names, with NULL after the last one */
     bool (*take)(const char *text, void *options); /* with CLI_TAKE; false: the value is invalid,
                                                       and the error has been printed */
@@ -47,15 +47,15 @@ typedef struct cli_option {
 #define OPTION_TEXT(options, member, text)                                                         \
     {.name = (text), .kind = CLI_TEXT, .at = CLI_AT(const char *, options, member)}
 #define OPTION_INT(options, member, text, from, to)                                                \
-    {.name = (text), .kind = CLI_INT, .at = CLI_AT(int64_t, options, member), .least = (from), .most = (to)}
+    {.name = (text), .kind = CLI_INT, .at = CLI_AT(int64_t, options, member), .min = (from), .max = (to)}
 #define OPTION_LETTER(options, member, sign, from, to)                                             \
-    {.letter = (sign), .kind = CLI_INT, .at = CLI_AT(int64_t, options, member), .least = (from), .most = (to)}
+    {.letter = (sign), .kind = CLI_INT, .at = CLI_AT(int64_t, options, member), .min = (from), .max = (to)}
 #define OPTION_REAL(options, member, text)                                                         \
     {.name = (text), .kind = CLI_REAL, .at = CLI_AT(double, options, member)}
 #define OPTION_TYPE(options, member, text)                                                         \
     {.name = (text), .kind = CLI_TYPE, .at = CLI_AT(tgl_type, options, member)}
 #define OPTION_CHOICE(type, options, member, text, choices, first)                                 \
-    {.name = (text), .kind = CLI_CHOICE, .at = CLI_AT(type, options, member), .least = (first), .names = (choices)}
+    {.name = (text), .kind = CLI_CHOICE, .at = CLI_AT(type, options, member), .min = (first), .names = (choices)}
 #define OPTION_TAKE(text, function) {.name = (text), .kind = CLI_TAKE, .take = (function)}
 #define OPTIONS_COMMON                                                                             \
     {.name = "help", .letter = 'h', .kind = CLI_HELP},                                             \
@@ -84,10 +84,9 @@ typedef struct cli_syntax {
 int cli_parse(int argc, char **argv, const cli_syntax *syntax, void *options);
 
 /* Parse a number strictly: no blanks, no trailing characters, no overflow; an integer must be
- * within [least, most]. option: the option's name, for the error. Return false if the text is
+ * within [min, max]. option: the option's name, for the error. Return false if the text is
  * invalid, after printing the error. */
-bool cli_parse_int(const char *option, const char *text, int64_t least, int64_t most,
-                   int64_t *value);
+bool cli_parse_int(const char *option, const char *text, int64_t min, int64_t max, int64_t *value);
 bool cli_parse_real(const char *option, const char *text, double *value);
 
 /* Returns the index of the text in `names`, a list that ends with NULL. Returns -1 if it is not

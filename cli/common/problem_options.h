@@ -44,11 +44,11 @@ tgl_device *problem_open_device(const problem_options *o, int *code);
 #define OPTIONS_TRANS                                                                              \
     OPTION_FLAG(problem_options, trans_a, "trans-a"),                                              \
         OPTION_FLAG(problem_options, trans_b, "trans-b")
-#define OPTIONS_SHAPE(least, most)                                                                 \
-    OPTION_LETTER(problem_options, m, 'm', least, most),                                           \
-        OPTION_LETTER(problem_options, n, 'n', least, most),                                       \
-        OPTION_LETTER(problem_options, k, 'k', least, most),                                       \
-        OPTION_INT(problem_options, batch, "batch", least, most), OPTIONS_TRANS
+#define OPTIONS_SHAPE(min, max)                                                                 \
+    OPTION_LETTER(problem_options, m, 'm', min, max),                                           \
+        OPTION_LETTER(problem_options, n, 'n', min, max),                                       \
+        OPTION_LETTER(problem_options, k, 'k', min, max),                                       \
+        OPTION_INT(problem_options, batch, "batch", min, max), OPTIONS_TRANS
 #define OPTIONS_LAYOUT                                                                             \
     OPTION_CHOICE(tgl_order, problem_options, order, "order", order_names, TGL_ROW_MAJOR),         \
         OPTION_INT(problem_options, lda, "lda", 1, INT64_MAX),                                     \

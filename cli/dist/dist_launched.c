@@ -53,17 +53,17 @@ bool dist_is_launched(void)
     return find_launcher() != NULL;
 }
 
-/* The number in an environment variable, from 0 to `most`. -1: it has no such number, and the error
+/* The number in an environment variable, from 0 to `max`. -1: it has no such number, and the error
  * has been printed. */
-static int read_number(const char *name, int most)
+static int read_number(const char *name, int max)
 {
     const char *text = getenv(name);
     char *end = NULL;
     const long value = text != NULL ? strtol(text, &end, 10) : -1;
-    if (text != NULL && end != text && *end == '\0' && value >= 0 && value <= most)
+    if (text != NULL && end != text && *end == '\0' && value >= 0 && value <= max)
         return (int)value;
     cli_misuse("the variable %s is \"%s\", and not a number of 0 to %d", name,
-               text != NULL ? text : "", most);
+               text != NULL ? text : "", max);
     return -1;
 }
 

@@ -33,19 +33,19 @@ static void text_at(FILE *out, double x, double y, const char *attributes, const
 
 static double greatest(const svg_chart *c)
 {
-    double most = c->ceiling;
+    double max = c->ceiling;
     for (int s = 0; s < c->series_count; s++)
         for (int i = 0; i < c->category_count; i++)
-            if (c->series[s].values[i] > most) most = c->series[s].values[i];
-    return most > 0 ? most : 1;
+            if (c->series[s].values[i] > max) max = c->series[s].values[i];
+    return max > 0 ? max : 1;
 }
 
-/* The distance between ticks of the axis, for values up to `most`: 1, 2 or 5 times a power of ten,
+/* The distance between ticks of the axis, for values up to `max`: 1, 2 or 5 times a power of ten,
  * so that there are at most eight intervals. */
-static double choose_tick(double most)
+static double choose_tick(double max)
 {
-    const double power = pow(10, floor(log10(most / 8)));
-    const double times = most / 8 / power;
+    const double power = pow(10, floor(log10(max / 8)));
+    const double times = max / 8 / power;
     return power * (times > 5 ? 10 : times > 2 ? 5 : times > 1 ? 2 : 1);
 }
 
@@ -113,7 +113,7 @@ static void draw_series(FILE *out, const svg_chart *c, int s, double top)
 
 void svg_write(FILE *out, const svg_chart *c)
 {
-    const double most = greatest(c), tick = choose_tick(most), top = ceil(most / tick) * tick;
+    const double max = greatest(c), tick = choose_tick(max), top = ceil(max / tick) * tick;
     fprintf(out,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" "
             "font-family=\"sans-serif\" font-size=\"12\">\n"

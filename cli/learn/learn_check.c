@@ -290,7 +290,7 @@ static double error_of(const learner *l)
 {
     const tgl_problem *p = &l->problem;
     const tgl_type type = l->e->type;
-    double most = 0;
+    double max = 0;
     for (int row = 0; row < l->at.m; row++)
         for (int col = 0; col < l->at.n; col++) {
             double sum = 0, scale = 0;
@@ -301,9 +301,9 @@ static double error_of(const learner *l)
                 scale += fabs(product);
             }
             const double error = fabs(element_get(type, l->C, row * p->ldc + col) - sum) / scale;
-            if (!(error <= most)) most = error; /* also true if the error is NaN */
+            if (!(error <= max)) max = error; /* also true if the error is NaN */
         }
-    return ldexp(most, 24);
+    return ldexp(max, 24);
 }
 
 /* Checks the error of a product of numbers with 24 significant bits, whose sums are not exact. */

@@ -158,15 +158,16 @@ static double figure_of(const measured *x, learn_figure figure)
 /* The source line that contributes most to the figure; NULL: no line contributes. */
 static const learn_line *costliest(const measured *x, learn_figure figure)
 {
-    const learn_line *most = NULL;
+    const learn_line *costliest_line = NULL;
     for (int i = 0; i < x->count; i++) {
         const learn_line *line = &x->lines[i];
         if (!(line->kind & figures[figure].kinds)) continue;
         const double cost = count_of(line, figures[figure].member);
-        if (cost > 0 && (most == NULL || cost > count_of(most, figures[figure].member)))
-            most = line;
+        if (cost > 0 &&
+            (costliest_line == NULL || cost > count_of(costliest_line, figures[figure].member)))
+            costliest_line = line;
     }
-    return most;
+    return costliest_line;
 }
 
 static void say_line(const measured *x, learn_figure figure, const char *file)

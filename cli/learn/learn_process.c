@@ -56,12 +56,12 @@ static void note_fault(int number, siginfo_t *info, void *context)
                                              the second signal ends the process */
 }
 
-static void limit(int resource, rlim_t most)
+static void limit(int resource, rlim_t max)
 {
     struct rlimit old;
-    if (getrlimit(resource, &old) == 0 && old.rlim_max != RLIM_INFINITY && old.rlim_max < most)
-        most = old.rlim_max;
-    const struct rlimit wanted = {most, most};
+    if (getrlimit(resource, &old) == 0 && old.rlim_max != RLIM_INFINITY && old.rlim_max < max)
+        max = old.rlim_max;
+    const struct rlimit wanted = {max, max};
     setrlimit(resource, &wanted);
 }
 

@@ -22,8 +22,8 @@ __global__ void __launch_bounds__(THREADS)
     float sum = 0.0f;
     for (int p = lane; row < m && p < k; p += 32)
         sum += A[row * lda + p] * B[p * ldb];
-    for (int apart = 16; apart > 0; apart /= 2)
-        sum += __shfl_xor_sync(0xffffffffu, sum, apart);
+    for (int distance = 16; distance > 0; distance /= 2)
+        sum += __shfl_xor_sync(0xffffffffu, sum, distance);
 
     if (row < m && lane == 0) store_float(&C[row * ldc], sum, alpha, beta);
 }

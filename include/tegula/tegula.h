@@ -45,9 +45,8 @@
  *     AMX, AVX512-BF16 and BFMMLA always round in the same way.
  *   - cpu: a signal handler may leave a product by longjmp(). C is undefined then, the memory that
  *     the call has taken is lost, and threads of the device may use the matrices until
- *     tgl_device_sync() or tgl_device_close() returns. The calls after that are not affected. The
- *     handler must not interrupt an allocation of memory in this way: the first call with a problem
- *     allocates.
+ *     tgl_device_sync() or tgl_device_close() returns. Later products are right. The handler must
+ *     not interrupt an allocation of memory in this way: the first call with a problem allocates.
  *   - Handles are opaque. Destroying NULL does nothing. Using a destroyed handle is undefined.
  */
 #ifndef TEGULA_H

@@ -139,10 +139,11 @@ static __device__ __forceinline__ bool is_finite(unsigned extent)
  * NaN. */
 static __device__ __forceinline__ int exponent_of(unsigned extent)
 {
-    const unsigned most = extent >> 1;
-    if (most == 0 || !is_finite(extent)) return 0;
+    const unsigned largest = extent >> 1;
+    if (largest == 0 || !is_finite(extent)) return 0;
     /* The exponent field, or the place of the first bit of a denormal number. */
-    const int exponent = most >> 23 ? (int)(most >> 23) - 127 : 31 - __clz((int)most) - 149;
+    const int exponent =
+        largest >> 23 ? (int)(largest >> 23) - 127 : 31 - __clz((int)largest) - 149;
     return (extent & 1 ? TGL_TOP_EXPONENT : TGL_SINGLE_EXPONENT) - exponent;
 }
 

@@ -114,11 +114,11 @@ static __device__ __forceinline__ void multiply_exactly(float *sum,
  * warp of the consumer. */
 static __device__ __forceinline__ bool has_overflowed(const float *sum, int *votes, int group)
 {
-    const float most = 3.40282347e38f; /* FLT_MAX */
+    const float float_max = 3.40282347e38f; /* FLT_MAX */
     int own = 0;
 #pragma unroll
     for (int i = 0; i < ACC; i++)
-        own |= !(fabsf(sum[i]) <= most);
+        own |= !(fabsf(sum[i]) <= float_max);
 #pragma unroll
     for (int lanes = 16; lanes > 0; lanes /= 2)
         own |= shuffle_xor(own, lanes);

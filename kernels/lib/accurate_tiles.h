@@ -76,9 +76,9 @@ static __device__ __forceinline__ struct fragment fragment_of(int group)
     return f;
 }
 
-static __device__ __forceinline__ int at_most(int x, int most)
+static __device__ __forceinline__ int at_most(int x, int limit)
 {
-    return x < most ? x : most;
+    return x < limit ? x : limit;
 }
 
 /* ---- Operands -------------------------------------------------------------------------------- */

@@ -50,11 +50,11 @@ static __device__ __forceinline__ float e5m2_to_float(struct e5m2 x)
 
 /* ---- From float ------------------------------------------------------------------------------ */
 
-/* The bits of min(|x|, most). most: the largest finite value of the 8-bit type. */
-static __device__ __forceinline__ unsigned limited_bits(float x, const float most)
+/* The bits of min(|x|, largest). largest: the largest finite value of the 8-bit type. */
+static __device__ __forceinline__ unsigned limited_bits(float x, const float largest)
 {
     const unsigned magnitude = __float_as_uint(x) & 0x7fffffffu;
-    return magnitude < __float_as_uint(most) ? magnitude : __float_as_uint(most);
+    return magnitude < __float_as_uint(largest) ? magnitude : __float_as_uint(largest);
 }
 
 /* magnitude / 2^dropped, rounded to nearest even. magnitude: the bits of a float without its

@@ -52,13 +52,13 @@ static __device__ __forceinline__ int gathered_k(int i, const int edge, const bo
 static __device__ __forceinline__ uint4 gather_place(const struct mma_origin *from, int k_left,
                                                      int i, const int edge, const bool k_major)
 {
-    const long long apart = k_major ? 1 : from->tile / BK; /* bytes from one k to the next */
+    const long long stride = k_major ? 1 : from->tile / BK; /* bytes from one k to the next */
     const int e = gathered_edge(i, edge, k_major), p = gathered_k(i, edge, k_major);
-    const char *at = from->from + e * from->line + p * apart;
+    const char *at = from->from + e * from->line + p * stride;
     const int count = has_place(i, edge, 1) && e < from->edge_left ? k_left - p : 0;
     unsigned w[4] = {0, 0, 0, 0};
 #pragma unroll
-    for (int j = 0; j < 16; j++, at += apart)
+    for (int j = 0; j < 16; j++, at += stride)
         if (j < count) w[j / 4] |= (unsigned)__ldca((const unsigned char *)at) << j % 4 * 8;
     return make_uint4(w[0], w[1], w[2], w[3]);
 }

@@ -31,7 +31,7 @@ struct loaded {
 struct column {
     char *to;         /* its first place in the tile */
     const char *from; /* the elements of that place in the matrix */
-    long long apart;  /* bytes in memory from the elements of one place to those of the next */
+    long long stride; /* bytes in memory from the elements of one place to those of the next */
     int skip;         /* bytes of each first word that lie before the elements of its place */
     int valid_bytes;  /* bytes of a place inside the matrix if its line exists; at most 16 */
     int line, lines;  /* line of the first place; number of lines that exist */
@@ -51,7 +51,7 @@ column_of(char *tile, const struct mma_origin *from, int k_left, const int edge,
     c.to = tile + c.line * LINE_BYTES(edge, k_major) +
            (p * 16 ^ (int)swizzle_of((unsigned)c.line, edge, k_major));
     c.from = from->from;
-    c.apart = LINES_APART(edge, k_major) * from->line;
+    c.stride = LINES_APART(edge, k_major) * from->line;
     c.skip = (int)((unsigned long long)from->from % 16);
     c.valid_bytes = 2 * max(min(elements, 8), 0);
     return c;
@@ -89,7 +89,7 @@ static __device__ __forceinline__ void copy_elements(const struct loaded *in, st
 #pragma unroll 1
     for (unsigned left = in->is_stored; left != 0; left /= 2) {
         if (left % 2) *(uint4 *)c.to = load_elements(c.from, c.valid_bytes);
-        c.from += c.apart;
+        c.from += c.stride;
         c.to += LINES_APART(edge, k_major) * LINE_BYTES(edge, k_major);
     }
 }
@@ -105,7 +105,7 @@ static __device__ __forceinline__ void load_places(struct loaded *in, char *tile
 #pragma unroll
     for (int i = 0; i < PLACES_OF_THREAD(edge, 1); i++) {
         const int line = c.line + i * LINES_APART(edge, k_major);
-        const char *place = c.from + i * c.apart;
+        const char *place = c.from + i * c.stride;
         const uint4 *words = (const uint4 *)(place - c.skip);
         const bool exists = line < c.lines && has_place(i, edge, 1);
         const bool is_single = exists && (line >= c.last || (i == 0 && is_first));

@@ -29,7 +29,8 @@ static __device__ __forceinline__ void skip(struct ring_place *at, int steps)
 #else
 #define FILLS(args) 1
 #endif
-/* Whether threads read the stage themselves: elements or factors. */
+/* Whether the consumer's threads read data of the stage: elements of the left operand or block
+ * scale factors. Otherwise only wgmma does. */
 #define THREADS_READ (WGMMA_LEFT_IN_REGISTERS || HAS_BLOCK_SCALES)
 /* Arrivals of one consumer at a stage's `empty` barrier in one block: one per warp if threads read
  * the stage themselves, else one for the warpgroup. */

@@ -15,7 +15,7 @@ from typing import Any, Deque, List, NamedTuple, Optional, Sequence
 from ._devices import Device
 from ._library import check, lib
 
-_MOST = 256  # maximum number of queued products whose arrays are kept; then a call waits for the device
+_QUEUED_MAX = 256  # maximum number of queued products whose arrays are kept; then a call waits for the device
 
 
 class _Queued(NamedTuple):
@@ -54,7 +54,7 @@ def hold(device: Device, stream: Optional[int], owners: Sequence[Any]) -> None:
     """Keeps the owners at least until the work that is now in the stream is complete. A later call of this
     function or of release_passed() releases them."""
     release_passed()
-    if len(_queued) >= _MOST:
+    if len(_queued) >= _QUEUED_MAX:
         device.sync()
         release_passed()
     timer = c_void_p()

@@ -337,8 +337,8 @@ static int64_t workspace_limit(const cublas_workspace *space)
 {
     const int64_t given = space->memory != NULL ? (int64_t)space->bytes : 0;
     const int64_t own = cublas_get_settings()->own_workspace;
-    const int64_t most = given > own ? given : own;
-    return !space->is_given ? 0 : most > 0 ? most : -1;
+    const int64_t larger = given > own ? given : own;
+    return !space->is_given ? 0 : larger > 0 ? larger : -1;
 }
 
 cublas_plan *cublas_find_plan(cublas_product *p, const tgl_problem *problem,

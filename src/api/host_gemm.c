@@ -14,7 +14,7 @@
 /* Tile sizes in elements. 2048 x 2048 is large enough for the fastest kernels. 1024 x 1024 gives
  * enough tiles to overlap copies and computation if m, n and k are a few thousand. Estimates, not
  * measured. */
-static const tgl_tile_limits default_limits = {.least = 1024, .most = 2048, .unit = 256};
+static const tgl_tile_limits default_limits = {.min = 1024, .max = 2048, .unit = 256};
 
 /* Desired number of tiles along m, n or k; tgl_tile_limits has priority. */
 enum { TILES_PER_SIDE = 4 };
@@ -26,8 +26,8 @@ enum { TILES_PER_SIDE = 4 };
 static int64_t divide(int64_t side, const tgl_tile_limits *limits, int64_t *tile)
 {
     int64_t wanted = tgl_ceil_div(side, TILES_PER_SIDE);
-    if (wanted < limits->least) wanted = limits->least;
-    if (wanted > limits->most) wanted = limits->most;
+    if (wanted < limits->min) wanted = limits->min;
+    if (wanted > limits->max) wanted = limits->max;
     const int64_t count = tgl_ceil_div(side, wanted);
     *tile = count > 1 ? tgl_round_up(tgl_ceil_div(side, count), limits->unit) : side;
     return count > 1 ? tgl_ceil_div(side, *tile) : 1;

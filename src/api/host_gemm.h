@@ -9,8 +9,8 @@
 
 /* Limits of the side lengths of tiles, in elements. */
 typedef struct tgl_tile_limits {
-    int64_t least, most; /* minimum and maximum; m, n or k is not divided if it is below `least` */
-    int64_t unit;        /* lengths are multiples of this, except for the last tile of a side */
+    int64_t min, max; /* minimum and maximum; m, n or k is not divided if it is below `min` */
+    int64_t unit;     /* lengths are multiples of this, except for the last tile of a side */
 } tgl_tile_limits;
 
 /* tgl_gemm_host() with given limits of the tile sizes, for tests. */

@@ -256,7 +256,7 @@ static crew *own_crew(thread_pool *pool)
     crew *found = atomic_load(&pool->crew);
     if (is_own(found)) return found;
 
-    const size_t bytes = sizeof(crew) + (size_t)(pool->most - 1) * sizeof(worker);
+    const size_t bytes = sizeof(crew) + (size_t)(pool->threads_max - 1) * sizeof(worker);
     /* As aligned_alloc() requires, `bytes` is a multiple of CACHE_LINE: this is the alignment of
      * crew and of worker. */
     crew *made = aligned_alloc(CACHE_LINE, bytes);
@@ -369,7 +369,7 @@ static void run_team(crew *c, thread_pool_task *task)
 void tgl_thread_pool_open(thread_pool *pool, int threads, int processors)
 {
     *pool = (thread_pool){.threads = threads,
-                          .most = threads > processors ? threads : processors,
+                          .threads_max = threads > processors ? threads : processors,
                           .processors = processors};
 }
 

@@ -34,7 +34,7 @@ typedef struct thread_pool_task {
 
 typedef struct thread_pool {
     _Atomic int threads; /* maximum size of a team, including the caller */
-    int most;            /* upper limit of `threads`; at least `processors` */
+    int threads_max;     /* upper limit of `threads`; at least `processors` */
     int processors;      /* number of processors that this process may use */
     openmp_runtimes openmp;
     _Atomic(struct thread_pool_crew *) crew; /* the workers of this process; NULL: none yet */

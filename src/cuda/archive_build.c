@@ -185,13 +185,14 @@ tgl_status tgl_archive_build(const tgl_nvrtc *nvrtc, tgl_cache *cache,
     tgl_status status = find_samples(&samples, options->type, capability);
     if (status == TGL_OK && samples.count == 0) status = no_samples(options->type, capability);
     if (status == TGL_OK) {
-        const int64_t most = options->archive_kernels;
+        const int64_t kernels_max = options->archive_kernels;
         build of = {.nvrtc = nvrtc,
                     .cache = cache,
                     .options = options,
                     .arch = tgl_nvrtc_arch_name(nvrtc, capability),
                     .samples = &samples,
-                    .wanted = most > 0 && most < samples.count ? (int)most : samples.count,
+                    .wanted = kernels_max > 0 && kernels_max < samples.count ? (int)kernels_max
+                                                                             : samples.count,
                     .bytes = tgl_archive_empty_bytes()};
         status = build_with(&of);
     }

@@ -130,13 +130,13 @@ static void measure_tiles(tiled_product *p)
 static int64_t count_tiles(const tgl_host_product *of)
 {
     const tgl_shape *s = of->shape;
-    const int64_t most = TGL_SLOTS_MAX;
+    const int64_t limit = TGL_SLOTS_MAX;
     if (s->k == 0) return 0;
-    int64_t a = of->slabs >= most / of->rows ? most : of->slabs * of->rows;
-    int64_t b = of->slabs >= most / of->columns ? most : of->slabs * of->columns;
-    if (s->pointers || s->stride_a != 0) a = s->batch >= most / a ? most : a * s->batch;
-    if (s->pointers || s->stride_b != 0) b = s->batch >= most / b ? most : b * s->batch;
-    return tgl_min64(a + b, most);
+    int64_t a = of->slabs >= limit / of->rows ? limit : of->slabs * of->rows;
+    int64_t b = of->slabs >= limit / of->columns ? limit : of->slabs * of->columns;
+    if (s->pointers || s->stride_a != 0) a = s->batch >= limit / a ? limit : a * s->batch;
+    if (s->pointers || s->stride_b != 0) b = s->batch >= limit / b ? limit : b * s->batch;
+    return tgl_min64(a + b, limit);
 }
 
 /* Sets the number of slots: `tiles`, or as many as fit into three quarters of the free memory if

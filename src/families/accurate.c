@@ -202,10 +202,10 @@ static const double MEMORY_SHARE = 0.85; /* reached fraction of tgl_chip.memory_
  * seconds: time of the main loops at full clock. */
 static double accurate_slowed(double seconds)
 {
-    static const double MOST = 0.35; /* maximum slowdown, as a fraction; half of it at
+    static const double SLOWDOWN_MAX = 0.35; /* maximum slowdown, as a fraction; half of it at
                                         HALF_SECONDS */
     static const double HALF_SECONDS = 5e-4;
-    return 1 + MOST * seconds / (seconds + HALF_SECONDS);
+    return 1 + SLOWDOWN_MAX * seconds / (seconds + HALF_SECONDS);
 }
 
 /* Cycles of an SM at the f16 peak to multiply one stage (BK of K) of a tile: three products, hi*hi,

@@ -97,13 +97,13 @@ static int64_t groups_of(const tgl_decompose *d, int lines)
  * memory are a sector (32 bytes). The number is the same for both operands. */
 static int strip_of(const tgl_chip *chip, const tgl_decompose both[BOTH])
 {
-    enum { LEAST = 8, MOST = TGL_BLOCK_LINES_MAX };
+    enum { LINES_MIN = 8, LINES_MAX = TGL_BLOCK_LINES_MAX };
     const tgl_decompose *one = &both[both[0].transposes ? 0 : 1];
     const tgl_decompose *other = &both[both[1].transposes ? 1 : 0];
-    int strip = MOST;
-    while (strip > LEAST && strip * one->length > threads_of(one) * VALUES)
+    int strip = LINES_MAX;
+    while (strip > LINES_MIN && strip * one->length > threads_of(one) * VALUES)
         strip /= 2;
-    while (strip > LEAST && !is_enough(chip, groups_of(one, strip)) &&
+    while (strip > LINES_MIN && !is_enough(chip, groups_of(one, strip)) &&
            !is_enough(chip, groups_of(other, strip)))
         strip /= 2;
     return strip;

@@ -231,10 +231,10 @@ static void dequant_search(tgl_search *in)
 {
     dequant_geometry g;
     if (dequant_make_geometry(in->shape, &in->best->choice, &g) != NULL) return;
-    const double most = 2.0 * in->chip->sms * in->best->resident / (double)in->shape->batch;
+    const double blocks_max = 2.0 * in->chip->sms * in->best->resident / (double)in->shape->batch;
     const int64_t steps = tgl_ceil_div(in->shape->k, g.depth);
     for (int splits = 2;
-         splits <= steps && splits <= TGL_SPLITS_MAX && splits * (double)g.step.tiles <= most;
+         splits <= steps && splits <= TGL_SPLITS_MAX && splits * (double)g.step.tiles <= blocks_max;
          splits = tgl_next_splits(splits)) {
         const int64_t value = splits;
         tgl_search_try(in, SPLITS, 1, &value, 0);

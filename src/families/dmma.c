@@ -374,15 +374,15 @@ static void try_splits(tgl_search *in, bool exchanged)
     const tgl_choice whole_tiles = choice_of(&in->asked, 1, 0, exchanged);
     if (!dmma_bound_start(in->chip, s, &whole_tiles, in->best->resident, &b)) return;
     const int64_t slots = (int64_t)in->chip->sms * t->min_blocks;
-    const int most = (int)tgl_min64(s->k / (DEPTH_MIN * BK), TGL_SPLITS_MAX);
+    const int splits_max = (int)tgl_min64(s->k / (DEPTH_MIN * BK), TGL_SPLITS_MAX);
     if (exchanged) try_options(in, &b, 1, 0);
-    for (int i = 2; i <= most && b.tiles * (i - 1) < 2 * (double)slots &&
+    for (int i = 2; i <= splits_max && b.tiles * (i - 1) < 2 * (double)slots &&
                     !tgl_search_excludes(in, dmma_least_of_splits(&b, i));
          i = tgl_next_splits(i))
         try_options(in, &b, i, 0);
     if (b.tiles <= (double)slots || b.tiles > INT_MAX) return;
     const int64_t tiles = (int64_t)b.tiles, whole = tiles / slots * slots, rest = tiles - whole;
-    for (int i = 2; rest > 0 && i <= most && i * rest <= slots &&
+    for (int i = 2; rest > 0 && i <= splits_max && i * rest <= slots &&
                     !tgl_search_excludes(in, dmma_least_of_splits(&b, i));
          i++)
         try_options(in, &b, i, whole);

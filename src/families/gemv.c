@@ -97,9 +97,9 @@ static void share_lines(const tgl_shape *s, int sms, gemv_geometry *g)
 {
     enum { MANY_LINES = 16 /* per SM */, FEW_LANES = 64, SMALL_BLOCK = 128 };
     const int64_t groups = tgl_ceil_div(g->length, lines_of(g));
-    const int most = groups * g->step.batch_step < sms ? 512 : 256;
+    const int lanes_max = groups * g->step.batch_step < sms ? 512 : 256;
     g->lanes_k = 4;
-    while (g->lanes_k < most && gemv_pack_of(g) * gemv_unroll_of(g) * g->lanes_k < s->k)
+    while (g->lanes_k < lanes_max && gemv_pack_of(g) * gemv_unroll_of(g) * g->lanes_k < s->k)
         g->lanes_k *= 2;
     g->threads = g->lanes_k > 256 ? g->lanes_k : 256;
     const bool has_many_lines = g->length >= MANY_LINES * (int64_t)sms;
@@ -119,9 +119,9 @@ static void share_columns(const tgl_shape *s, int sms, gemv_geometry *g)
     const int64_t room = (int64_t)ENOUGH_THREADS * sms;
     const int64_t packs = tgl_ceil_div(g->length, gemv_pack_of(g)) * g->step.batch_step;
     const int resident = resident_threads(g);
-    const int most = 8 * packs > room ? resident / 32 : resident / 8;
+    const int lanes_max = 8 * packs > room ? resident / 32 : resident / 8;
     g->lanes_k = 8;
-    while (g->lanes_k < most && 2 * gemv_unroll_of(g) * g->lanes_k <= s->k &&
+    while (g->lanes_k < lanes_max && 2 * gemv_unroll_of(g) * g->lanes_k <= s->k &&
            (8 * packs > room || 2 * g->lanes_k * packs <= room))
         g->lanes_k *= 2;
     g->threads = g->lanes_k < resident / 32  ? 256
@@ -269,10 +269,10 @@ static void gemv_add_macros(const void *geometry, const tgl_shape *s, bool is_un
     const gemv_geometry *g = geometry;
     const int count = g->row->count, unroll = gemv_unroll_of(g);
     const int width = is_unaligned ? 1 : g->big_a ? g->step.vec_a : g->step.vec_b;
-    const int most = width > 1      ? unroll
-                     : g->size == 2 ? NARROW_UNROLL_MAX_OF_16_BITS
-                     : count > 1    ? NARROW_UNROLL_MAX
-                                    : unroll;
+    const int unroll_max = width > 1      ? unroll
+                           : g->size == 2 ? NARROW_UNROLL_MAX_OF_16_BITS
+                           : count > 1    ? NARROW_UNROLL_MAX
+                                          : unroll;
     const bool has_whole_packs =
         g->k_major && width == gemv_pack_of(g) && s->k % gemv_pack_of(g) == 0;
     const tgl_macro macros[] = {{"BIG_A", g->big_a},
@@ -283,7 +283,7 @@ static void gemv_add_macros(const void *geometry, const tgl_shape *s, bool is_un
                                 {"WARPS", g->threads / 32},
                                 {"LANES_K", g->lanes_k},
                                 {"LINES", lines_of(g)},
-                                {"UNROLL", unroll < most ? unroll : most},
+                                {"UNROLL", unroll < unroll_max ? unroll : unroll_max},
                                 {"MIN_BLOCKS", resident_threads(g) / g->threads}};
     tgl_add_macros(builder, macros, sizeof macros / sizeof macros[0]);
 }

@@ -208,15 +208,15 @@ static void mma_search(tgl_search *in)
     const int64_t tiles = g.step.tiles, slots = (int64_t)in->chip->sms * in->best->resident;
     const int64_t whole = tiles / slots * slots;
     const int64_t depth = (int64_t)TILES_OF_SPLIT_MIN * g.row->bk_bytes / g.size;
-    const int most = (int)tgl_min64(s->k / depth, TGL_SPLITS_MAX);
-    for (int i = 2; i <= most && bound.tiles * (i - 1) < (double)(2 * slots) &&
+    const int splits_max = (int)tgl_min64(s->k / depth, TGL_SPLITS_MAX);
+    for (int i = 2; i <= splits_max && bound.tiles * (i - 1) < (double)(2 * slots) &&
                     !tgl_search_excludes(in, tgl_mma_least_of_splits(&bound, i));
          i = next_splits(i)) {
         const int64_t values[] = {i};
         tgl_search_try(in, SPLITS, 1, values, tgl_mma_least_of_options(&bound, i, 0));
     }
     if (s->batch > 1 || whole == 0 || whole == tiles) return;
-    for (int i = 2; i <= most && i <= SPLITS_OF_TAIL_MAX; i++) {
+    for (int i = 2; i <= splits_max && i <= SPLITS_OF_TAIL_MAX; i++) {
         const int64_t values[] = {i, whole};
         tgl_search_try(in, SPLITS, 2, values, tgl_mma_least_of_options(&bound, i, whole));
     }

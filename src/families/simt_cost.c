@@ -68,8 +68,8 @@ static double used_share(const simt_geometry *g, int blocks)
     const double warps = blocks * g->step.threads / 32.0 / TGL_SCHEDULERS;
     const double hidden = warps * ffmas / (ffmas + LATENCY_CYCLES);
     /* Six warps on four schedulers take as long as eight. */
-    const double most = warps > 1 ? warps / ceil(warps) : 1;
-    return hidden < most ? hidden : most;
+    const double share_max = warps > 1 ? warps / ceil(warps) : 1;
+    return hidden < share_max ? hidden : share_max;
 }
 
 /* The fraction of an SM's FFMA rate that the main loop reaches. */
@@ -232,17 +232,17 @@ static double least_block_cycles(const simt_bound *b, double blocks, double dept
 }
 
 /* A lower bound of the cycles to add the sums of a split tile and to store it, with clusters of at
- * most `most` blocks. It grows with the splits, and falls with larger clusters. */
-static double least_reduce_cycles(const simt_bound *b, int splits, int most)
+ * most `cluster` blocks. It grows with the splits, and falls with larger clusters. */
+static double least_reduce_cycles(const simt_bound *b, int splits, int cluster)
 {
-    const double bytes = 4.0 * b->g->row->bm * b->g->row->bn, groups = (double)splits / most;
+    const double bytes = 4.0 * b->g->row->bm * b->g->row->bn, groups = (double)splits / cluster;
     const double alone = 2 * REDUCE_CYCLES + SPLIT_CYCLES * splits +
                          (1 + splits) * bytes / BLOCK_BYTES_A_CLOCK + b->store;
-    if (most == 1) return alone;
+    if (cluster == 1) return alone;
     const double clusters = REDUCE_CYCLES + bytes / CLUSTER_BYTES_A_CLOCK +
-                            2 * CLUSTER_CYCLES * b->g->row->slices + b->store / most;
+                            2 * CLUSTER_CYCLES * b->g->row->slices + b->store / cluster;
     const double between = groups > 1 ? REDUCE_CYCLES + SPLIT_CYCLES * groups +
-                                            (1 + groups) * bytes / most / BLOCK_BYTES_A_CLOCK
+                                            (1 + groups) * bytes / cluster / BLOCK_BYTES_A_CLOCK
                                       : 0;
     return alone < clusters + between ? alone : clusters + between;
 }
@@ -250,10 +250,10 @@ static double least_reduce_cycles(const simt_bound *b, int splits, int most)
 /* The largest cluster size that divides `splits`. splits 0: the largest of all. */
 static int largest_cluster(const tgl_chip *chip, int splits)
 {
-    int most = chip->cluster_max < TGL_CLUSTER_MAX ? chip->cluster_max : TGL_CLUSTER_MAX;
-    while (most > 1 && splits % most != 0)
-        most--;
-    return most > 1 ? most : 1;
+    int cluster = chip->cluster_max < TGL_CLUSTER_MAX ? chip->cluster_max : TGL_CLUSTER_MAX;
+    while (cluster > 1 && splits % cluster != 0)
+        cluster--;
+    return cluster > 1 ? cluster : 1;
 }
 
 /* The seconds of a launch of `blocks` blocks that keeps an SM busy for `cycles`. */
@@ -283,9 +283,9 @@ double tgl_simt_least_of_even(const simt_bound *b, int splits, int64_t whole)
     const int64_t chunk = chunk_of(b, splits), used = tgl_ceil_div(b->shape->k, chunk);
     const double blocks = (b->tiles - (double)whole) * (double)used;
     const double of_sm = ceil(blocks / b->chip->sms), waves = ceil(of_sm / b->resident);
-    const int most = largest_cluster(b->chip, (int)used);
+    const int cluster = largest_cluster(b->chip, (int)used);
     const double cycles = of_sm * least_block_cycles(b, of_sm, (double)chunk) +
-                          waves * (TILE_CYCLES + least_reduce_cycles(b, (int)used, most));
+                          waves * (TILE_CYCLES + least_reduce_cycles(b, (int)used, cluster));
     return least_with(b, cycles + (whole > 0 ? least_whole_cycles(b, (double)whole) : 0),
                       blocks + (double)whole);
 }

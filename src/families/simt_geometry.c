@@ -36,9 +36,9 @@ static int simt_shared_bytes(const tgl_shape *s, const simt_row *t, int cluster)
     enum { PAD = 4 };
     const int stages = t->stages * simt_stage_floats(s, t), sums = t->bm * t->bn;
     const int lines = t->slices > 1 ? 0 : t->bm / t->tm * 4 * (t->bn + PAD);
-    const int most = lines > stages ? lines : stages;
+    const int larger = lines > stages ? lines : stages;
     const bool has_sums = cluster > 1 || t->slices > 1;
-    return t->slices * (has_sums && sums > most ? sums : most) * (int)sizeof(float);
+    return t->slices * (has_sums && sums > larger ? sums : larger) * (int)sizeof(float);
 }
 
 /* ---- Clusters -------------------------------------------------------------------------------- */
@@ -61,9 +61,10 @@ static bool has_room(const tgl_chip *chip, int cluster, double blocks)
 static int simt_cluster_of(const tgl_chip *chip, int splits, double whole, double blocks)
 {
     enum { GROUPS_MAX = 16 };
-    const int most = chip->cluster_max < TGL_CLUSTER_MAX ? chip->cluster_max : TGL_CLUSTER_MAX;
+    const int cluster_max =
+        chip->cluster_max < TGL_CLUSTER_MAX ? chip->cluster_max : TGL_CLUSTER_MAX;
     int largest = 1;
-    for (int c = most; c > 1; c--) {
+    for (int c = cluster_max; c > 1; c--) {
         if (splits % c != 0) continue;
         if (has_room(chip, c, whole) && has_room(chip, c, blocks)) return c;
         largest = c > largest ? c : largest;

@@ -41,8 +41,8 @@ static void search_uneven(tgl_search *search, const simt_bound *bound, int64_t w
     for (int i = 2; i <= SPLITS_UNEVEN_MAX; i++) {
         const int64_t rounds = tgl_ceil_div(rest * (i - 1), early); /* rounds of small splits */
         const double depth = (double)search->shape->k - (double)(rounds - 1) * overhead;
-        const int64_t most = (int64_t)(share * depth / (double)(rounds + i - 1));
-        const int64_t chunk = most - most % step;
+        const int64_t chunk_max = (int64_t)(share * depth / (double)(rounds + i - 1));
+        const int64_t chunk = chunk_max - chunk_max % step;
         if (chunk < tgl_simt_least_depth(g->row)) break;
         const int64_t values[] = {i, whole, chunk};
         tgl_search_try(search, SIMT_SPLITS, 3, values,
@@ -63,8 +63,8 @@ void tgl_simt_search(tgl_search *in)
     if (tgl_search_excludes(in, tgl_simt_least_of_all(&bound))) return;
     const int64_t tiles = g.step.tiles, slots = (int64_t)in->chip->sms * resident;
     const int64_t whole = tiles / slots * slots;
-    const int most = (int)tgl_min64(s->k / tgl_simt_least_depth(g.row), TGL_SPLITS_MAX);
-    for (int i = 2; i <= most && bound.tiles * (double)(i - 1) < (double)(2 * slots) &&
+    const int splits_max = (int)tgl_min64(s->k / tgl_simt_least_depth(g.row), TGL_SPLITS_MAX);
+    for (int i = 2; i <= splits_max && bound.tiles * (double)(i - 1) < (double)(2 * slots) &&
                     !tgl_search_excludes(in, tgl_simt_least_of_splits(&bound, i));
          i = simt_next_splits(i)) {
         const int64_t splits = i;
@@ -74,7 +74,7 @@ void tgl_simt_search(tgl_search *in)
     for (int64_t from = whole; from >= 0 && from >= whole - slots; from -= slots) {
         if (from == tiles) continue;
         search_uneven(in, &bound, from);
-        for (int i = 2; i <= most && i <= SPLITS_OF_TAIL_MAX && whole > 0; i++) {
+        for (int i = 2; i <= splits_max && i <= SPLITS_OF_TAIL_MAX && whole > 0; i++) {
             const int64_t values[] = {i, from};
             tgl_search_try(in, SIMT_SPLITS, 2, values, tgl_simt_least_of_even(&bound, i, from));
         }

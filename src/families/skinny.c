@@ -275,8 +275,8 @@ static void skinny_predict_time(const tgl_chip *chip, const tgl_shape *s, const 
     const double rounds = (double)(int64_t)((c->blocks + slots - 1) / slots);
     /* balance: the average fraction of the time in which a block works. Blocks with fewer units
      * than others idle at the end, and the last round of blocks may leave slots on SMs empty. */
-    const double most = (double)tgl_ceil_div(units, g->step.blocks);
-    const double balance = batch * (double)units / (rounds * active * most);
+    const double units_max = (double)tgl_ceil_div(units, g->step.blocks);
+    const double balance = batch * (double)units / (rounds * active * units_max);
     const double lanes = tgl_fma_lanes(chip, s->type_accumulate) * chip->sms;
     const int per_sm = (int)((active + chip->sms - 1) / chip->sms); /* blocks of the busiest SM */
     const double busy = active / ((double)per_sm * chip->sms); /* fraction of the SMs that work */
@@ -367,14 +367,14 @@ static void try_work(tgl_search *in, int64_t splits, int64_t blocks)
 /* Tries splits of equal size, one per block. If several numbers of splits round to one size, this
  * size is tried once. */
 static void try_equal_splits(tgl_search *in, const skinny_geometry *g, const skinny_bound *bound,
-                             int64_t most)
+                             int64_t splits_max)
 {
     const tgl_shape *s = in->shape;
     const int64_t steps = tgl_ceil_div(s->k, step_of(g)), tiles = tiles_of(g);
     const double sums = (double)(2 * g->tile * g->row->count) *
                         (double)tgl_type_size(s->type_accumulate) * g->step.batch_step;
     int64_t latest = 0;
-    for (int64_t splits = 2; splits <= most; splits++) {
+    for (int64_t splits = 2; splits <= splits_max; splits++) {
         const int64_t steps_of_split = tgl_ceil_div(steps, splits);
         if (steps_of_split == latest) continue;
         latest = steps_of_split;

@@ -67,8 +67,8 @@ static int stage_bytes(const small_batch_row *t, const tgl_shape *s)
 /* Whether offsets within a tile, in elements, need more than 31 bits. */
 static bool small_batch_is_wide(const small_batch_row *t, const tgl_shape *s)
 {
-    const int edge = t->bm > t->bn ? t->bm : t->bn, most = edge > t->bk ? edge : t->bk;
-    return (s->lda > s->ldb ? s->lda : s->ldb) >= INT_MAX / most;
+    const int edge = t->bm > t->bn ? t->bm : t->bn, largest = edge > t->bk ? edge : t->bk;
+    return (s->lda > s->ldb ? s->lda : s->ldb) >= INT_MAX / largest;
 }
 
 /* Whether a kernel with copies of these widths needs more registers: F64, and 16-bit types whose
@@ -85,8 +85,9 @@ static const char *small_batch_make_geometry(const tgl_shape *s, const tgl_choic
 {
     enum { BATCH_MAX = INT_MAX / 2 };
     const small_batch_row *t = tgl_choice_row(choice);
-    const int64_t blocks = tgl_option(choice, BLOCKS, 0), most = tgl_min64(s->batch, BATCH_MAX);
-    const int64_t needed = tgl_ceil_div(most, t->per_block);
+    const int64_t blocks = tgl_option(choice, BLOCKS, 0),
+                  products_max = tgl_min64(s->batch, BATCH_MAX);
+    const int64_t needed = tgl_ceil_div(products_max, t->per_block);
     const int vec_a = tgl_copy_width(s, s->trans_a ? s->m : s->k, s->lda, s->stride_a);
     const int vec_b = tgl_copy_width(s, s->trans_b ? s->k : s->n, s->ldb, s->stride_b);
     *g = (small_batch_geometry){.row = t};
@@ -103,7 +104,7 @@ static const char *small_batch_make_geometry(const tgl_shape *s, const tgl_choic
         .vec_a = vec_a,
         .vec_b = vec_b,
         .blocks = tgl_min64(needed, blocks > 0 ? blocks : needed),
-        .batch_step = (int)most,
+        .batch_step = (int)products_max,
         .loops_over_batch = true,
         .args = {.splits = 1, .cluster = 1},
     };

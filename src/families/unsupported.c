@@ -112,6 +112,7 @@ int64_t tgl_map_stride_max(tgl_type type)
 
 bool tgl_has_map_strides(const tgl_shape *s)
 {
-    const int64_t most = tgl_map_stride_max(s->type_a);
-    return s->lda <= most && s->ldb <= most && s->stride_a <= most && s->stride_b <= most;
+    const int64_t stride_max = tgl_map_stride_max(s->type_a);
+    return s->lda <= stride_max && s->ldb <= stride_max && s->stride_a <= stride_max &&
+           s->stride_b <= stride_max;
 }

@@ -162,10 +162,10 @@ static double all_steps(const wgmma_geometry *g)
 static double slowed_by_power(const tgl_chip *chip, double busy, double cycles)
 {
     /* Maximum additional time, as a fraction; half of it is reached at HALF_SECONDS. */
-    static const double MOST = 0.21;
+    static const double SLOWDOWN_MAX = 0.21;
     static const double HALF_SECONDS = 1030e-6;
     const double seconds = cycles / (1e6 * chip->clock_mhz);
-    return 1 + MOST * busy * seconds / (seconds + HALF_SECONDS);
+    return 1 + SLOWDOWN_MAX * busy * seconds / (seconds + HALF_SECONDS);
 }
 
 /* slowed_by_power() for the main loops of a product. product: cycles of a step of K of a tile. */
@@ -456,8 +456,8 @@ double tgl_wgmma_least_seconds(const tgl_chip *chip, const tgl_shape *s, const t
     double least = INFINITY;
     wgmma_bound b;
     for (int exchanged = 0; exchanged < 2; exchanged++) {
-        const int most = wgmma_tries_registers(s, choice, exchanged) ? 1 : 0;
-        for (int registers = 0; registers <= most; registers++) {
+        const int registers_max = wgmma_tries_registers(s, choice, exchanged) ? 1 : 0;
+        for (int registers = 0; registers <= registers_max; registers++) {
             tgl_choice one = *choice;
             one.option[WGMMA_EXCHANGED] = exchanged;
             one.option[WGMMA_LEFT_REGISTERS] = registers > 0 ? 1 : TGL_UNSET;

@@ -137,10 +137,11 @@ static void add_repacks(const tgl_shape *s, wgmma_geometry *g)
  * multiple (lib/tma.h). */
 bool tgl_wgmma_stores_by_tma(const tgl_shape *s, const wgmma_geometry *g)
 {
-    const int64_t most = tgl_map_stride_max(s->type_d);
+    const int64_t stride_max = tgl_map_stride_max(s->type_d);
     return g->row->boxes > 0 && !g->exchanged && !g->in_cluster && !s->unaligned &&
            wgmma_packs_results(s, g) && s->ldd % 8 == 0 && g->right.edge % 8 == 0 &&
-           s->ldd <= most && (s->batch == 1 || (s->stride_d % 8 == 0 && s->stride_d <= most));
+           s->ldd <= stride_max &&
+           (s->batch == 1 || (s->stride_d % 8 == 0 && s->stride_d <= stride_max));
 }
 
 /* Bytes of a consumer's shared memory for results: at least RESULTS_BYTES of the kernel. */
@@ -181,22 +182,23 @@ static int wgmma_shared_bytes(const tgl_shape *s, const wgmma_geometry *g)
            t->consumers * results_bytes(g) + (t->alternates ? t->consumers * BARRIER : 0);
 }
 
-/* Reduces the number of stages until the block fits into `most` bytes: boxes of results that TMA
- * stores, and block scale factors, may leave room for fewer stages than the configuration has. With
- * block scale factors a consumer has boxes for all of its results, if three stages remain: with one
- * box it waits four times for TMA in each tile of 256x128. Otherwise boxes are reduced first. */
-static void fit_into_shared(const tgl_shape *s, int most, wgmma_geometry *g)
+/* Reduces the number of stages until the block fits into `bytes_max` bytes: boxes of results that
+ * TMA stores, and block scale factors, may leave room for fewer stages than the configuration has.
+ * With block scale factors a consumer has boxes for all of its results, if three stages remain:
+ * with one box it waits four times for TMA in each tile of 256x128. Otherwise boxes are reduced
+ * first. */
+static void fit_into_shared(const tgl_shape *s, int bytes_max, wgmma_geometry *g)
 {
     enum { STAGES_MIN = 3 };
     const wgmma_row *t = g->row;
     const bool is_blocked = tgl_shape_has_blocked_scales(s) && g->stores_by_tma;
     if (is_blocked)
         g->boxes = t->bm / t->consumers / WGMMA_BOX_ROWS * (t->bn / wgmma_box_columns(t));
-    while (g->stages > STAGES_MIN && wgmma_shared_bytes(s, g) > most)
+    while (g->stages > STAGES_MIN && wgmma_shared_bytes(s, g) > bytes_max)
         g->stages--;
-    while (is_blocked && g->boxes > 1 && wgmma_shared_bytes(s, g) > most)
+    while (is_blocked && g->boxes > 1 && wgmma_shared_bytes(s, g) > bytes_max)
         g->boxes--;
-    while (g->stages > 1 && wgmma_shared_bytes(s, g) > most)
+    while (g->stages > 1 && wgmma_shared_bytes(s, g) > bytes_max)
         g->stages--;
 }
 
@@ -391,8 +393,8 @@ const char *tgl_wgmma_make_geometry(const tgl_chip *chip, const tgl_shape *s,
     if (fault != NULL) return fault;
     count_blocks(chip, g);
     g->stores_by_tma = tgl_wgmma_stores_by_tma(s, g);
-    const int most = chip->shared_per_block / t->min_blocks - TGL_RING_STATIC_SHARED;
-    fit_into_shared(s, most, g);
+    const int bytes_max = chip->shared_per_block / t->min_blocks - TGL_RING_STATIC_SHARED;
+    fit_into_shared(s, bytes_max, g);
     describe_step(chip, s, g);
     return tgl_repack_fault(g->repacks, g->repack_count);
 }

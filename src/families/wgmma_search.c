@@ -30,8 +30,8 @@ typedef struct orientation {
     int way_count;
     wgmma_bound bounds[2]; /* lower bounds of each way */
     int64_t tile_rows, tile_columns;
-    double tiles; /* tiles of the batch */
-    int most;     /* maximum number of splits */
+    double tiles;   /* tiles of the batch */
+    int splits_max; /* maximum number of splits */
 } orientation;
 
 static int64_t value_or_unset(int64_t value)
@@ -84,7 +84,7 @@ static void try_clusters(orientation *o)
 /* Tries to split all tiles. The sums are added in the workspace or in clusters. */
 static void wgmma_try_splits(orientation *o)
 {
-    for (int i = 2; i <= o->most && o->tiles * (i - 1) < 2 * o->in->chip->sms;
+    for (int i = 2; i <= o->splits_max && o->tiles * (i - 1) < 2 * o->in->chip->sms;
          i = tgl_next_splits(i)) {
         if (i > SPLITS_IN_CLUSTER_MAX && excludes_splits(o, i)) return;
         wgmma_try(o, (wgmma_values){.splits = i});
@@ -99,16 +99,18 @@ static void try_tail(orientation *o)
     const int64_t slots = (int64_t)o->in->chip->sms * t->min_blocks;
     if (o->tiles <= (double)slots || o->tiles > INT_MAX) return;
     const int64_t tiles = (int64_t)o->tiles, whole = tiles / slots * slots, rest = tiles - whole;
-    for (int i = 2; rest > 0 && i <= o->most && i * rest <= slots && !excludes_splits(o, i); i++)
+    for (int i = 2; rest > 0 && i <= o->splits_max && i * rest <= slots && !excludes_splits(o, i);
+         i++)
         wgmma_try(o, (wgmma_values){.splits = i, .whole = whole});
 }
 
 /* Keeps only the ways of the left operand with which some options may be the fastest. */
 static void choose_ways(orientation *o)
 {
-    const int most = wgmma_tries_registers(o->in->shape, &o->in->asked, o->exchanged != 0) ? 1 : 0;
+    const int way_max =
+        wgmma_tries_registers(o->in->shape, &o->in->asked, o->exchanged != 0) ? 1 : 0;
     o->way_count = 0;
-    for (int way = 0; way <= most; way++) {
+    for (int way = 0; way <= way_max; way++) {
         wgmma_bound *bound = &o->bounds[o->way_count];
         const tgl_choice choice = choice_of(o, &(wgmma_values){.splits = 1}, way);
         if (tgl_wgmma_bound_start(o->in->chip, o->in->shape, &choice, bound) == NULL &&
@@ -129,7 +131,8 @@ static void search_orientation(tgl_search *in, bool exchanged)
     o.tile_rows = tgl_ceil_div(exchanged ? s->n : s->m, t->bm);
     o.tile_columns = tgl_ceil_div(exchanged ? s->m : s->n, t->bn);
     o.tiles = o.bounds[0].tiles;
-    o.most = (int)tgl_min64(s->k / (WGMMA_SPLIT_DEPTH_MIN * o.bounds[0].g.bk), TGL_SPLITS_MAX);
+    o.splits_max =
+        (int)tgl_min64(s->k / (WGMMA_SPLIT_DEPTH_MIN * o.bounds[0].g.bk), TGL_SPLITS_MAX);
     try_clusters(&o);
     if (t->alternates) return; /* consumers that alternate split no tiles */
     wgmma_try_splits(&o);

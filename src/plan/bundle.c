@@ -34,9 +34,9 @@ static bool is_plain(const tgl_shape *s, const tgl_run *run)
 
 static bool is_small(const tgl_chip *chip, const tgl_shape *s)
 {
-    const int64_t most = (int64_t)chip->sms * TILE;
-    return s->m <= most && s->n <= most / s->m && s->k <= DEPTH_MAX && s->lda <= LD_MAX &&
-           s->ldb <= LD_MAX && s->ldd <= LD_MAX;
+    const int64_t elements_max = (int64_t)chip->sms * TILE;
+    return s->m <= elements_max && s->n <= elements_max / s->m && s->k <= DEPTH_MAX &&
+           s->lda <= LD_MAX && s->ldb <= LD_MAX && s->ldd <= LD_MAX;
 }
 
 bool tgl_bundle_takes(const tgl_chip *chip, const tgl_shape *s, const tgl_run *run)

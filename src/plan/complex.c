@@ -203,10 +203,10 @@ static tgl_launch launch_of(const tgl_shape *s, const tgl_kernel *kernel, int64_
                             bool has_overlap)
 {
     /* One block more than a grid can have: tgl_list_check() rejects a launch of so many blocks. */
-    const int64_t most = (int64_t)TGL_GRID_X_MAX + 1;
+    const int64_t blocks_max = (int64_t)TGL_GRID_X_MAX + 1;
     return (tgl_launch){
         .kernel = kernel,
-        .grid = {(unsigned)tgl_min64(blocks, most), 1, 1},
+        .grid = {(unsigned)tgl_min64(blocks, blocks_max), 1, 1},
         .cluster = {1, 1, 1},
         .threads = THREADS,
         .order = has_overlap ? TGL_WAITS : TGL_AFTER_ALL,

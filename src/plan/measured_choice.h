@@ -16,9 +16,9 @@ tgl_status tgl_planner_choose(const tgl_chip *chip, const tgl_shape *shape,
 /* What the wisdom says about a product. The wisdom (wisdom.h) is a file in which each line has the
  * measured time of one kernel for one product. */
 typedef struct tgl_consulted {
-    tgl_measured chosen;   /* the line that determined the choice; chosen.kernel NULL: none */
-    int measured;          /* number of lines that may be used; a candidate may have two, one of
-                              them sustained */
+    tgl_measured chosen; /* the line that determined the choice; chosen.kernel NULL: none */
+    int measured; /* number of lines that may be used. A candidate may have two lines, one of them
+                     measured at the power limit */
     int stale, unusable;   /* stale: lines of another driver, library or kernel source; unusable:
                               lines of kernels that this request cannot use */
     const char *why_stale; /* why one of the stale lines is stale */

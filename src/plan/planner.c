@@ -198,8 +198,8 @@ static void choose_with_strips(planning *p, const tgl_shape *shape, const tgl_ch
     const int count = find_strips(asked, shape, &tiles, strips, &why);
     *best = (tgl_candidate){.choice = *asked, .rejected = why, .rejected_status = TGL_UNSUPPORTED};
     if (count == 0) return;
-    const tgl_shape most = tgl_part_shape(shape, &tiles);
-    choose_whole(p, &most, asked, true, p->of[TGL_DIRECT_NONE].workspace_max, best);
+    const tgl_shape main_part = tgl_part_shape(shape, &tiles);
+    choose_whole(p, &main_part, asked, true, p->of[TGL_DIRECT_NONE].workspace_max, best);
     for (int i = 0; i < count && best->rejected == NULL; i++) {
         const tgl_shape few = tgl_part_shape(shape, &strips[i]);
         if (without != NULL &&
@@ -309,8 +309,8 @@ static double least_of(const planning *p, const tgl_shape *shape, const tgl_choi
     const double whole = least_seconds(p->chip, own, choice);
     const int count = find_strips(choice, shape, &tiles, strips, &why);
     if (count == 0) return whole;
-    const tgl_shape most = tgl_part_shape(shape, &tiles);
-    return fmin(whole, least_seconds(p->chip, &most, choice) + count * STRIP_SECONDS);
+    const tgl_shape main_part = tgl_part_shape(shape, &tiles);
+    return fmin(whole, least_seconds(p->chip, &main_part, choice) + count * STRIP_SECONDS);
 }
 
 /* The configurations that have not been compared yet, with lower bounds of their times. */

@@ -118,13 +118,13 @@ static void add_step(const tgl_shape *s, const layout *x, int64_t scratch, bool 
                              .factor_step = (int)s->weights.line_step,
                              .blocks = (int)blocks};
     /* One block more than a grid can have: tgl_list_check() rejects a launch of so many blocks. */
-    const int64_t most = (int64_t)TGL_GRID_X_MAX + 1;
+    const int64_t blocks_max = (int64_t)TGL_GRID_X_MAX + 1;
     const double all = (double)blocks * (double)x->count;
     const tgl_launch launch = {
         .kernel = kernel_of(s, x, builder),
         .conditions = {{.kind = TGL_IF_PRODUCT}},
         .condition_count = 1,
-        .grid = {(unsigned)(all < (double)most ? blocks * x->count : most), 1, 1},
+        .grid = {(unsigned)(all < (double)blocks_max ? blocks * x->count : blocks_max), 1, 1},
         .cluster = {1, 1, 1},
         .threads = THREADS,
         .order = has_overlap ? TGL_WAITS : TGL_AFTER_ALL,

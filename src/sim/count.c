@@ -43,7 +43,7 @@ static int count_passes(const tgl_warp_access *access, uint32_t lanes)
 {
     uintptr_t word[BANKS][LANES]; /* distinct words requested from each bank */
     uint8_t words[BANKS] = {0};
-    int most = 0;
+    int words_max = 0;
     for (; lanes != 0; lanes &= lanes - 1) {
         const uintptr_t address = access->address[__builtin_ctz(lanes)];
         const uintptr_t end = address + access->bytes;
@@ -54,10 +54,10 @@ static int count_passes(const tgl_warp_access *access, uint32_t lanes)
                 i++;
             if (i < words[bank]) continue;
             word[bank][words[bank]++] = w;
-            if (words[bank] > most) most = words[bank];
+            if (words[bank] > words_max) words_max = words[bank];
         }
     }
-    return most;
+    return words_max;
 }
 
 /* Whether lanes i and i^flip request the same address, for every i with both lanes active. */

@@ -215,10 +215,10 @@ static bool can_be_shared(const tgl_machine *machine)
 static bool run_shared(tgl_host_threads *threads, tgl_machine *machine)
 {
     const uint64_t clusters = tgl_machine_clusters(machine->launch);
-    const int most = threads->pool.threads;
+    const int threads_max = threads->pool.threads;
     job j = {.threads = threads,
              .machine = machine,
-             .team = clusters < (uint64_t)most ? (int)clusters : most,
+             .team = clusters < (uint64_t)threads_max ? (int)clusters : threads_max,
              .clusters = (uint32_t)clusters};
     if (j.team < 2 || !can_be_shared(machine)) return false;
     const bool is_prepared = prepare_helpers(&j);

@@ -95,8 +95,9 @@ int64_t tgl_report_needed_bytes(const tgl_sim_region regions[TGL_SIM_REGIONS])
     int64_t bytes = 0;
     for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++) {
         const tgl_sim_region *x = &regions[needed[i]];
-        const bool is_apart = x->bases != NULL || x->stride_bytes > 0;
-        const int64_t once = x->extent > 0 ? x->rows * x->row_bytes * (is_apart ? x->batch : 1) : 0;
+        const bool is_strided = x->bases != NULL || x->stride_bytes > 0;
+        const int64_t once =
+            x->extent > 0 ? x->rows * x->row_bytes * (is_strided ? x->batch : 1) : 0;
         const bool is_result = needed[i] == TGL_SIM_D;
         bytes += (x->forbidden == NULL ? once : 0) + (is_result ? once : 0);
     }

@@ -266,7 +266,7 @@ class Check(Folder):
                 self.assertGreater(int(row[column]), 0, column)
 
     def test_prepared_operands(self):
-        # Only the accurate kernels have a use for them.
+        # Kernels of the family `accurate` use prepared operands.
         result = tegula("check", "--cases", 200, "--device", "sim", "--kernel", "accurate_128x64", "--csv", "check.csv",
                         cwd=self.folder)
         self.assertEqual((result.code, result.err), (0, ""))

@@ -19,6 +19,9 @@
 
 #include <cmocka.h>
 
+/* A case with k = 3 and denormal inputs of F16. Its error on an H200 and on the simulator was 29.8
+ * units, and its bound is 7. With cuts_sums, for devices with tensor cores, the bound stays 7, but
+ * the magnitudes by which errors are divided become larger. */
 static void cases_with_denormals(void **state)
 {
     (void)state;

@@ -297,8 +297,7 @@ static void products_of_denormals_that_tensor_cores_align(void **state)
     assert_true(aligned.magnitude == exact.magnitude);
 }
 
-/* Only inputs of 16 bits on a device with tensor cores. The k of this case is 3; its error on an
- * H200 and on the simulator was 29.8, where 7 would pass without denormals. */
+/* The bound allows for rounding to TF32 only if the inputs are F32 or C64 and the mode is TF32. */
 static void inputs_that_may_be_rounded_to_tf32(void **state)
 {
     (void)state;

@@ -33,7 +33,7 @@ class Matrix:
         self.rows, self.cols = rows, cols
 
     def part(self, row, col, count):
-        """Those of `count` elements of a row that exist: their sectors and bytes."""
+        """The sectors and bytes of `count` elements of a row, without those beyond the matrix's edge."""
         end = min(col + count, self.cols) if row < self.rows else col
         if end <= col:
             return set(), 0

@@ -83,7 +83,8 @@ static void predict(rank_state *s)
     tgl_dist_plan_destroy(plan);
 }
 
-/* A network is slower than the links of a host, also if NCCL moves the data there. */
+/* The planner predicts a longer time for ranks on two hosts than for ranks on one host, even if
+ * NCCL moves the data within the host. */
 static void plans_for_a_network(void **state)
 {
     (void)state;
@@ -170,7 +171,8 @@ static float expected(const ring_case *c, int64_t i, int64_t j)
     return c->has_relu && sum < 0 ? 0 : sum;
 }
 
-/* Elements of F32 or, if the case says so, BF16, in which the integers of the cases are exact. */
+/* The size in bytes of an element: F32 or, if the case says so, BF16. The integers of the cases are
+ * exact in both. */
 static size_t element_of(const ring_case *c)
 {
     return c->is_bf16 ? 2 : sizeof(float);

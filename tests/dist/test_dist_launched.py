@@ -77,13 +77,14 @@ only_rank_0_reports(finish(processes))
 port = free_port()
 only_rank_0_reports(finish([start({**srun(0, 1, job), "PMI_RANK": 0, "PMIX_RANK": 0, **torchrun(rank, 2, port)})
                             for rank in range(2)]))
-# Without those of torchrun they select MPI, which `mm` uses, as in a shell that is alone in its step of Slurm.
+# Without the variables of torchrun, `dist mm` takes MPI if a variable of PMI is set or if the step of Slurm has one
+# rank. Otherwise it refuses.
 MM = ["dist", "mm", "A.npy"]
 assert "mpirun only" in finish([start(srun(0, 2, job), MM)], 2)[0]
 for variables in (srun(0, 1, job), {**srun(0, 2, job), "PMI_RANK": 0}):
     assert "give two files" in finish([start(variables, MM)], 2)[0]
 
-# A rank takes no other GPU than its own where there are several, or where no launcher hides them.
+# A rank uses the GPU with its local number and no other. It fails if the machine does not have this GPU.
 port = free_port()
 texts = finish([start({**torchrun(rank, 3, port), "FAKE_CUDA_DEVICES": 2}) for rank in range(3)], 1)
 assert "cannot open the device \"cuda:2\"" in texts[2], texts

@@ -240,10 +240,10 @@ static void *start(void *given)
 
 void thread_run(int ranks, double timeout_s, thread_rank *function, void *argument)
 {
-    enum { MOST = 16 };
+    enum { RANKS_MAX = 16 };
     thread_world *world = thread_world_create(ranks, timeout_s);
-    pthread_t threads[MOST];
-    starter starters[MOST];
+    pthread_t threads[RANKS_MAX];
+    starter starters[RANKS_MAX];
     for (int rank = 0; rank < ranks; rank++) {
         starters[rank] = (starter){world, rank, function, argument};
         if (pthread_create(&threads[rank], NULL, start, &starters[rank]) != 0) abort();

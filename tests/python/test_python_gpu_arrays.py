@@ -148,7 +148,7 @@ class Cuda(Comparison, unittest.TestCase):
 
     def test_number_of_kept_products(self):
         with mock.patch.dict(os.environ, FAKE_CUDA_FAIL="cuEventQuery=600"), \
-                mock.patch.object(_held, "_MOST", 3), \
+                mock.patch.object(_held, "_QUEUED_MAX", 3), \
                 mock.patch.object(tegula.Device, "sync", autospec=True) as sync:
             for _ in range(4):
                 tegula.matmul(CudaArray(self.a), CudaArray(self.b), CudaArray(self.out))

@@ -84,7 +84,7 @@ class Paths(Comparison, unittest.TestCase):
         return expected
 
     def assert_same_error(self, kind, text, call):
-        """The error is the same, also after a right product that differs only in what is wrong here."""
+        """Fails unless both paths raise the same error with this text."""
         with python_only(), self.assertRaisesRegex(kind, text) as expected:
             call()
         with self.assertRaises(kind) as raised:
@@ -168,8 +168,8 @@ class OnCpu(Paths):
             Dlpack(self.a), [[1.0]]))
 
     def test_producers(self):
-        """A producer of an old version is not asked for a new capsule in each call. What it raises is
-        raised, also an interrupt."""
+        """The package remembers that a producer does not have versioned capsules (max_version), and does not ask for
+        one again in each call. Exceptions of a producer are passed on, also KeyboardInterrupt."""
         asked = []
 
         class Old(Dlpack):

@@ -16,7 +16,8 @@ trap 'rm -rf "$work"' EXIT
 cd "$work"
 export LD_LIBRARY_PATH="$folder:$blas"
 
-# summary REPORT: prints the tester's results of each group of tests, without the greatest errors.
+# summary REPORT: prints the lines that say which groups of tests passed or failed, without those of the largest
+# errors.
 summary() {
   grep -E 'passed|fail|\*\*\*' "$1" || true
 }

@@ -13,7 +13,7 @@
 /* What the handlers were last told. */
 static char reported[200];
 
-/* The handlers, which libtegula_blas.so looks up. */
+/* The error handlers, which libtegula_blas.so finds in the program. */
 void xerbla_(const char *routine, const int32_t *info, size_t length);
 void cblas_xerbla(int info, const char *routine, const char *format, ...);
 
@@ -42,7 +42,8 @@ void xerbla_64_(const char *routine, const int64_t *info, size_t length)
     snprintf(reported, sizeof reported, "%.*s %lld 64", (int)length, routine, (long long)*info);
 }
 
-/* The number that cblas_xerbla.c of the reference makes of `info`. It knows no batches. */
+/* The number that the reference's cblas_xerbla.c makes of `info` for a row-major call. The
+ * reference has no batches. */
 static long long translated(long long info, const char *routine)
 {
     if (!RowMajorStrg || strstr(routine, "batch") != NULL) return info;
@@ -60,7 +61,7 @@ void cblas_xerbla_64(int64_t info, const char *routine, const char *format, ...)
     strcat(reported, suffix_64);
 }
 #else
-static const char *const suffix_64 = ""; /* the names without a suffix serve both */
+static const char *const suffix_64 = ""; /* one handler for 32-bit and 64-bit integers */
 static long long translated(long long info, const char *routine)
 {
     (void)routine;

@@ -45,7 +45,7 @@ enum {
     CPU_WORDS_BYTES = 2 * 1024, /* bytes of two tiles: one word of each element, for 32 lines and
                                    tgl_cpu_word_steps() steps of k */
     CPU_DIGITS = 3,
-    CPU_DIGITS_MOST = 0x7f7f7f, /* the greatest integer that three digits can write */
+    CPU_DIGITS_MAX = 0x7f7f7f, /* the greatest integer that three digits can write */
     CPU_DIGITS_UNSCALE_BYTES = 4 * CPU_WORDS_LINES,
     CPU_DIGIT_LEVELS = 5 /* length of cpu_exponents.large */
 };

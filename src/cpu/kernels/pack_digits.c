@@ -30,18 +30,18 @@ typedef struct line_scales {
     __m512 scale, unscale;
 } line_scales;
 
-static inline line_scales scales_of(__m512i most)
+static inline line_scales scales_of(__m512i largest)
 {
     enum { BIAS = 127, FRACTION = 23 }; /* exponent bias and fraction bits of FP32 */
     /* The largest magnitude of a line becomes an integer between 2^TOP (or slightly less) and
-     * CPU_DIGITS_MOST < 2^(TOP + 1). */
+     * CPU_DIGITS_MAX < 2^(TOP + 1). */
     enum { TOP = 22 };
     /* Adding `carry` to the bits of an f32 raises its exponent by 1 if, and only if, the f32 would
-     * otherwise become an integer above CPU_DIGITS_MOST. */
-    const __m512i carry = _mm512_set1_epi32(2 * ((1 << FRACTION) - CPU_DIGITS_MOST) - 1);
+     * otherwise become an integer above CPU_DIGITS_MAX. */
+    const __m512i carry = _mm512_set1_epi32(2 * ((1 << FRACTION) - CPU_DIGITS_MAX) - 1);
     const __m512i exponent =
-        _mm512_mask_srli_epi32(_mm512_set1_epi32(BIAS), _mm512_test_epi32_mask(most, most),
-                               _mm512_add_epi32(most, carry), FRACTION);
+        _mm512_mask_srli_epi32(_mm512_set1_epi32(BIAS), _mm512_test_epi32_mask(largest, largest),
+                               _mm512_add_epi32(largest, carry), FRACTION);
     const __m512i scale =
         _mm512_slli_epi32(_mm512_sub_epi32(_mm512_set1_epi32(2 * BIAS + TOP), exponent), FRACTION);
     const __m512i unscale =
@@ -109,18 +109,18 @@ static inline __attribute__((always_inline)) void count_digits(line_statistics *
     }
 }
 
-/* Updates the minima and maxima of a block with the statistics of 16 lines, one in each lane. most:
- * the bits of each line's largest magnitude; lines of zeros are skipped. */
-static void merge_statistics(cpu_exponents *to, const line_statistics *x, __m512i most,
+/* Updates the minima and maxima of a block with the statistics of 16 lines, one in each lane.
+ * largest: the bits of each line's largest magnitude; lines of zeros are skipped. */
+static void merge_statistics(cpu_exponents *to, const line_statistics *x, __m512i largest,
                              const line_scales *scales)
 {
-    const __mmask16 used = _mm512_test_epi32_mask(most, most);
-    const int least_exponent = (int)_mm512_mask_reduce_min_epu32(used, scales->exponent);
-    const int most_exponent = (int)_mm512_mask_reduce_max_epu32(used, scales->exponent);
+    const __mmask16 used = _mm512_test_epi32_mask(largest, largest);
+    const int smallest_exponent = (int)_mm512_mask_reduce_min_epu32(used, scales->exponent);
+    const int largest_exponent = (int)_mm512_mask_reduce_max_epu32(used, scales->exponent);
     const int sum = (int)_mm512_mask_reduce_max_epu32(used, x->sum);
     if (used == 0) return;
-    if (least_exponent < to->least) to->least = least_exponent;
-    if (most_exponent > to->most) to->most = most_exponent;
+    if (smallest_exponent < to->least) to->least = smallest_exponent;
+    if (largest_exponent > to->most) to->most = largest_exponent;
     if (sum > to->sum) to->sum = sum;
     for (int t = 0; t < CPU_DIGIT_LEVELS; t++) {
         const int large = (int)_mm512_mask_reduce_min_epu32(used, x->large[t]);
@@ -166,7 +166,7 @@ static void pack_digit_lines(char *to, int tile, const cpu_words_source *s, int6
 {
     line_statistics statistics;
     clear_statistics(&statistics);
-    int32_t most[TILE_ROWS] = {0};
+    int32_t largest[TILE_ROWS] = {0};
     for (int i = 0; i < TILE_ROWS; i++) {
         const bool is_line = first + i < s->lines;
         const float *line = (const float *)s->from + (is_line ? (first + i) * s->ld : 0);
@@ -175,8 +175,8 @@ static void pack_digit_lines(char *to, int tile, const cpu_words_source *s, int6
         for (int64_t p = 0; p < k; p += 16)
             magnitude = _mm512_max_epu32(
                 magnitude, magnitude_of(_mm512_maskz_loadu_ps(first_of_16(k - p), line + p)));
-        most[i] = (int32_t)_mm512_reduce_max_epu32(magnitude);
-        const line_scales scales = scales_of(_mm512_set1_epi32(most[i]));
+        largest[i] = (int32_t)_mm512_reduce_max_epu32(magnitude);
+        const line_scales scales = scales_of(_mm512_set1_epi32(largest[i]));
         line_statistics of_line;
         clear_statistics(&of_line);
         char *row_of_tiles = to;
@@ -195,7 +195,7 @@ static void pack_digit_lines(char *to, int tile, const cpu_words_source *s, int6
             statistics.large[t] = _mm512_mask_set1_epi32(statistics.large[t], lane,
                                                          _mm512_reduce_add_epi32(of_line.large[t]));
     }
-    const __m512i all = _mm512_loadu_si512(most);
+    const __m512i all = _mm512_loadu_si512(largest);
     const line_scales scales = scales_of(all);
     _mm512_storeu_ps(unscale, scales.unscale);
     merge_statistics(seen, &statistics, all, &scales);
@@ -216,12 +216,13 @@ static void pack_digit_steps(char *to, const cpu_words_source *s, int64_t first,
 {
     const __mmask16 lines[2] = {first_of_16(s->lines - first),
                                 first_of_16(s->lines - first - TILE_ROWS)};
-    __m512i most[2] = {_mm512_setzero_si512(), _mm512_setzero_si512()};
+    __m512i largest[2] = {_mm512_setzero_si512(), _mm512_setzero_si512()};
     for (int64_t p = 0; p < s->k; p++)
         for (int tile = 0; tile < 2; tile++)
-            most[tile] = _mm512_max_epu32(
-                most[tile], magnitude_of(load_step(s, first + tile * TILE_ROWS, lines[tile], p)));
-    const line_scales scales[2] = {scales_of(most[0]), scales_of(most[1])};
+            largest[tile] = _mm512_max_epu32(
+                largest[tile],
+                magnitude_of(load_step(s, first + tile * TILE_ROWS, lines[tile], p)));
+    const line_scales scales[2] = {scales_of(largest[0]), scales_of(largest[1])};
     line_statistics statistics[2];
     clear_statistics(&statistics[0]);
     clear_statistics(&statistics[1]);
@@ -239,7 +240,7 @@ static void pack_digit_steps(char *to, const cpu_words_source *s, int64_t first,
             }
     for (int tile = 0; tile < 2; tile++) {
         _mm512_storeu_ps(unscale + tile * TILE_ROWS, scales[tile].unscale);
-        merge_statistics(seen, &statistics[tile], most[tile], &scales[tile]);
+        merge_statistics(seen, &statistics[tile], largest[tile], &scales[tile]);
     }
 }
 

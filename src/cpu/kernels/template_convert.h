@@ -120,21 +120,21 @@ static inline float CONVERT_NAME(e4m3_to_f32)(uint8_t byte)
 }
 
 /* Rounds to nearest, ties to even, and saturates; NaN stays NaN.
- *    most     the bits of the largest f8 value as f32
- *    dropped  the fraction bits that are dropped
- *    bias     the difference of the exponent biases of f32 and f8
- *    least    2^23 times the smallest denormal f8: value + least is rounded to a multiple of that
- *             denormal */
-static inline uint8_t CONVERT_NAME(f32_to_f8)(float value, uint32_t most, int dropped,
-                                              uint32_t bias, float least)
+ *    max       the bits of the largest f8 value as f32
+ *    dropped   the fraction bits that are dropped
+ *    bias      the difference of the exponent biases of f32 and f8
+ *    smallest  2^23 times the smallest denormal f8: value + smallest is rounded to a multiple of
+ *              that denormal */
+static inline uint8_t CONVERT_NAME(f32_to_f8)(float value, uint32_t max, int dropped, uint32_t bias,
+                                              float smallest)
 {
     const cpu_f32_bits x = {value};
     const uint32_t all = x.bits & 0x7fffffffu, sign = x.bits >> 24 & 0x80u;
-    const uint32_t magnitude = all < most ? all : most;
+    const uint32_t magnitude = all < max ? all : max;
     const uint32_t half = (1u << (dropped - 1)) - 1 + (magnitude >> dropped & 1);
     const uint32_t normal = (magnitude + half - (bias << 23)) >> dropped;
-    const cpu_f32_bits positive = {.bits = magnitude}, unit = {least};
-    const cpu_f32_bits shifted = {positive.value + least};
+    const cpu_f32_bits positive = {.bits = magnitude}, unit = {smallest};
+    const cpu_f32_bits shifted = {positive.value + smallest};
     const uint32_t finite = magnitude < (bias + 1) << 23 ? shifted.bits - unit.bits : normal;
     return (uint8_t)((all > 0x7f800000u ? 0x7fu : finite) | sign);
 }

@@ -170,20 +170,20 @@ INLINE void NAME(small_panel)(const int nv, const cpu_tail tail, const tgl_small
 #endif
     };
 #ifdef WIDE_MR
-    const int most = nv > NV ? WIDE_MR : MR;
+    const int rows_max = nv > NV ? WIDE_MR : MR;
 #else
-    const int most = MR;
+    const int rows_max = MR;
 #endif
     for (int64_t left = product->m, rows; left > 0; left -= rows) {
-        rows = left >= 2 * most ? most : left > most ? (left + 1) / 2 : left;
+        rows = left >= 2 * rows_max ? rows_max : left > rows_max ? (left + 1) / 2 : left;
         switch (rows) {
 #define SMALL_CASE(mr, nv)                                                                         \
     case mr:                                                                                       \
-        if (mr <= most) NAME(small_tile)(mr, nv, tail, &x);                                        \
+        if (mr <= rows_max) NAME(small_tile)(mr, nv, tail, &x);                                    \
         break;
             FOR_ROWS(SMALL_CASE, nv)
         default:
-            __builtin_unreachable(); /* 1 <= rows <= most */
+            __builtin_unreachable(); /* 1 <= rows <= rows_max */
         }
         __asm__ volatile("" : "+r"(rows)); /* hidden as a_row in small_tile() */
         x.a += rows * x.a_row;

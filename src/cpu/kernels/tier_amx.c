@@ -91,7 +91,7 @@ enum { DIGIT_ORDERS = 4, LONGEST_ORDER = 2 };
 /* If C has at most this many elements (256 KB), tiles are stored directly to C, not to a buffer. A
  * product with m = n = k = 128 then takes 14 % less time. With m = n = k = 512, where C has 1 MB,
  * it would take 10 % more, because the stores wait for the cache lines of C. */
-enum { MOST_TO_C = 256 * 256 };
+enum { TO_C_MAX = 256 * 256 };
 
 /* The sums of one panel of A times one panel of B. While the next panels are multiplied, AVX-512
  * instructions add these sums to C, a few rows of C in each step of tiles. The tile instructions
@@ -229,7 +229,7 @@ static inline __attribute__((always_inline)) void multiply_by_tiles(int64_t m, i
 {
     const int64_t panel =
         (k + tgl_cpu_word_steps(kind) - 1) / tgl_cpu_word_steps(kind) * step_bytes(kind);
-    panel_sums sums = {.ldc = ldc, .add = add, .to_c = !add && m * n <= MOST_TO_C};
+    panel_sums sums = {.ldc = ldc, .add = add, .to_c = !add && m * n <= TO_C_MAX};
     MEMORY_BARRIER();
     const char *a = x->at;
     for (int64_t i = 0; i < m; i += LINES, a += x->panel) {

@@ -96,8 +96,8 @@ static size_t operand_bytes(const cpu_block_plan *h, int64_t lines)
     const size_t words = tgl_cpu_words_bytes(h->type->words, lines, h->word_steps);
     const size_t digits = h->by_digits ? tgl_cpu_words_bytes(CPU_DIGITS_F32, lines, h->steps) : 0;
     const size_t f32 = takes_only_words(h) ? 0 : (size_t)(lines * h->word_steps) * sizeof(float);
-    const size_t most = words > digits ? words : digits;
-    return tgl_cpu_aligned(most > f32 ? most : f32);
+    const size_t larger = words > digits ? words : digits;
+    return tgl_cpu_aligned(larger > f32 ? larger : f32);
 }
 
 /* Plans the f32 product of a whole block, and computes the sizes of the workspace. Smaller blocks

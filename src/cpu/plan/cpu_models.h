@@ -38,7 +38,7 @@ typedef struct cpu_model {
     cpu_beyond bands; /* if k is short and C exceeds this cache, C is computed in bands of rows
                          (cpu_planner.c) */
     int strip_steps;  /* if k is at most this, C is computed in strips (cpu_planner.c), which also
-                         replace bands; 0: only a flat C of a very short k is */
+                         replace bands; 0: only a flat C with a very short k is computed so */
 
     cpu_fraction a_block; /* size of a block of A as a fraction of L2, if A is divided into
                              blocks */

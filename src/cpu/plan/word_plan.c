@@ -52,8 +52,8 @@ static int64_t even_lines(int64_t total, int64_t blocks)
  * operand. */
 static int64_t fewest_blocks(cpu_word_kind kind, int64_t total, int64_t other)
 {
-    const int64_t most = kind == CPU_WORDS_I8 ? MAX_LINES_I8 : MAX_LINES;
-    return cpu_ceil_div(total, other <= FEW ? MAX_LINES_OF_FEW : most);
+    const int64_t lines_max = kind == CPU_WORDS_I8 ? MAX_LINES_I8 : MAX_LINES;
+    return cpu_ceil_div(total, other <= FEW ? MAX_LINES_OF_FEW : lines_max);
 }
 
 /* Steps of k in a block. k is cut into nearly equal blocks, because a short last block would take

@@ -173,13 +173,13 @@ static void add_converted(const d_block *x, int64_t first, int64_t k)
     const cpu_plan *plan = &x->plan->product;
     const int64_t m = cpu_length(x->sums.rows), n = cpu_length(x->sums.columns);
     const cpu_words_source a = source_of_a(x, first, k), b = source_of_b(x, first, k);
-    const bool add = first > x->first, apart = x->products != x->sums.sums;
+    const bool add = first > x->first, is_separate = x->products != x->sums.sums;
     read_block(x, x->a, &a, s->type_a);
     read_block(x, x->b, &b, s->type_b);
     const tgl_shape block = tgl_cpu_block_shape(s, m, n, k, x->products_ld);
     const tgl_run run = {
         .alpha = 1,
-        .beta = add && !apart,
+        .beta = add && !is_separate,
         .has_product = true,
         .at = {[TGL_AT_A] = x->a,
                [TGL_AT_B] = x->b,
@@ -188,7 +188,7 @@ static void add_converted(const d_block *x, int64_t first, int64_t k)
     };
     const cpu_product product = {&block, plan, &run, x->inner, NULL};
     run_block(&product);
-    for (int64_t i = 0; i < m && apart; i++) {
+    for (int64_t i = 0; i < m && is_separate; i++) {
         float *row = x->products + i * x->products_ld;
         if (tgl_shape_has_blocked_scales(s))
             tgl_cpu_scale_products(&x->sums, row, i, n, first / TGL_SCALE_BLOCK);
@@ -290,9 +290,9 @@ static d_block block_of(const cpu_product *product, const cpu_job *job)
         x.sums.sums = D + (job->rows.begin * s->ldd + job->columns.begin) * (int64_t)sizeof(float);
         x.sums.ld = s->ldd;
     }
-    const bool apart = h->product_bytes > 0;
-    x.products = apart ? take(&memory, h->product_bytes) : x.sums.sums;
-    x.products_ld = apart ? h->sum_ld : x.sums.ld;
+    const bool is_separate = h->product_bytes > 0;
+    x.products = is_separate ? take(&memory, h->product_bytes) : x.sums.sums;
+    x.products_ld = is_separate ? h->sum_ld : x.sums.ld;
     x.inner = memory;
     return x;
 }

@@ -77,7 +77,7 @@ static tgl_status cpu_open(tgl_device *dev, int index, const tgl_device_options 
         tgl_count_threads(options->threads, cpu->machine.facts.cores, CPU_MAX_THREADS);
     cpu->machine.threads = threads;
     tgl_thread_pool_open(&cpu->threads, threads, cpu->machine.facts.cores);
-    const size_t kept = (size_t)cpu->threads.most * KEPT_BYTES_OF_THREAD;
+    const size_t kept = (size_t)cpu->threads.threads_max * KEPT_BYTES_OF_THREAD;
     cpu->buffers.most = kept > KEPT_BYTES ? kept : KEPT_BYTES;
     list_properties(cpu);
     dev->state = cpu;
@@ -321,7 +321,7 @@ static void cpu_set_threads(tgl_device *dev, int threads)
 {
     cpu_device *cpu = dev->state;
     if (threads == 0) threads = cpu->machine.threads;
-    cpu->threads.threads = threads < cpu->threads.most ? threads : cpu->threads.most;
+    cpu->threads.threads = threads < cpu->threads.threads_max ? threads : cpu->threads.threads_max;
 }
 
 /* ---- Facts ----------------------------------------------------------------------------------- */

@@ -75,11 +75,11 @@ static void explain_words(tgl_text *out, const cpu_block_plan *h)
                  (long long)h->columns, (long long)h->steps);
 }
 
-static void explain_threads(tgl_text *out, const cpu_plan *p, int most)
+static void explain_threads(tgl_text *out, const cpu_plan *p, int threads_max)
 {
-    tgl_text_add(out, "threads     %d of %d", p->threads, most);
+    tgl_text_add(out, "threads     %d of %d", p->threads, threads_max);
     if (p->threads == 1)
-        tgl_text_add(out, most > 1 ? ": too little work for more threads\n" : "\n");
+        tgl_text_add(out, threads_max > 1 ? ": too little work for more threads\n" : "\n");
     else if (p->path == CPU_PATH_VECTOR)
         tgl_text_add(out, ", each computes a part of the result\n");
     else if (p->path == CPU_PATH_BLOCKS && p->blocks->parts > 1)

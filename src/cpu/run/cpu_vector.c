@@ -154,8 +154,8 @@ bool tgl_cpu_small_vector(const cpu_kernels *kernels, const tgl_small_product *p
     _Alignas(64) char sums[SHORT_BYTES], x[SHORT_BYTES];
     const matvec v = matvec_of(product);
     const bool is_copied = v.x_step != 1 || has_other_x(&v);
-    const int64_t most = SHORT_BYTES / (int64_t)sizeof(double) / kernels->parts;
-    if (v.length > most || v.k > most || v.length * v.k > FOR_ONE_THREAD) return false;
+    const int64_t length_max = SHORT_BYTES / (int64_t)sizeof(double) / kernels->parts;
+    if (v.length > length_max || v.k > length_max || v.length * v.k > FOR_ONE_THREAD) return false;
     if (is_copied) copy_x(kernels, &v, x);
     /* beta is rounded to the type of the product first: if that gives 0, C must not be read. */
     const bool f32 = tgl_type_is_single(product->type);

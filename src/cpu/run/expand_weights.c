@@ -65,8 +65,8 @@ static void expand_run(const cpu_weights_block *x, const element_run *r, void *t
  * element. */
 static int64_t length_of_run(const tgl_weights *w, bool k_contiguous, int64_t p, int64_t left)
 {
-    const int64_t most = tgl_min64(left, RUN);
-    return k_contiguous ? tgl_min64(most, w->group - p % w->group) : most;
+    const int64_t limit = tgl_min64(left, RUN);
+    return k_contiguous ? tgl_min64(limit, w->group - p % w->group) : limit;
 }
 
 cpu_words_source tgl_cpu_expand_weights(const cpu_weights_block *x, void *to)

@@ -30,11 +30,11 @@
 #include <math.h>
 
 /* A block of k steps is multiplied by digits only if tgl_cpu_digit_error() is at most min(k,
- * MOST_DIGIT_ERROR), and by cpu_words.multiply_fewer(), which omits more products, only if the
- * error with these omissions is at most MOST_DIGIT_ERROR_OF_FEWER. Typical values for blocks of
+ * DIGIT_ERROR_MAX), and by cpu_words.multiply_fewer(), which omits more products, only if the
+ * error with these omissions is at most DIGIT_ERROR_MAX_OF_FEWER. Typical values for blocks of
  * random elements, with those of multiply_fewer() in parentheses: 30 to 90 (60 to 170) if uniform
  * in (-1,1) or (0,1), 180 to 320 (460 to 830) if normal. */
-enum { MOST_DIGIT_ERROR = 512, MOST_DIGIT_ERROR_OF_FEWER = 256 };
+enum { DIGIT_ERROR_MAX = 512, DIGIT_ERROR_MAX_OF_FEWER = 256 };
 
 static int log2_up(int64_t x)
 {
@@ -43,14 +43,14 @@ static int log2_up(int64_t x)
 
 bool tgl_cpu_words_in_range(cpu_word_kind kind, int64_t k, cpu_exponents a, cpu_exponents b)
 {
-    enum { BIAS = 127, LEAST = -126, MOST = 127 };
+    enum { BIAS = 127, EXPONENT_MIN = -126, EXPONENT_MAX = 127 };
     static const int fraction_bits[] = {7, 23, 10};
     const int fraction = fraction_bits[kind];
-    if (a.most - BIAS >= MOST || b.most - BIAS >= MOST) return false;
-    if (a.most + b.most - 2 * BIAS + 2 + log2_up(k) + 1 > MOST) return false;
+    if (a.most - BIAS >= EXPONENT_MAX || b.most - BIAS >= EXPONENT_MAX) return false;
+    if (a.most + b.most - 2 * BIAS + 2 + log2_up(k) + 1 > EXPONENT_MAX) return false;
     if (a.least > a.most || b.least > b.most) return true; /* all products are 0 */
     const int least_a = a.least - BIAS - fraction, least_b = b.least - BIAS - fraction;
-    return least_a >= LEAST && least_b >= LEAST && least_a + least_b >= LEAST;
+    return least_a >= EXPONENT_MIN && least_b >= EXPONENT_MIN && least_a + least_b >= EXPONENT_MIN;
 }
 
 /* A bound of the error of any element of C. In this comment a and b are the integers that the
@@ -112,8 +112,8 @@ static bool are_permitted_elements(cpu_word_kind kind, int64_t block, int64_t k,
     case CPU_WORDS_I8:
         return true;
     case CPU_DIGITS_F32:
-        return tgl_cpu_digits_in_range(*b) && tgl_cpu_digit_error(block, a, b, false) <=
-                                                  (double)tgl_min64(block, MOST_DIGIT_ERROR);
+        return tgl_cpu_digits_in_range(*b) &&
+               tgl_cpu_digit_error(block, a, b, false) <= (double)tgl_min64(block, DIGIT_ERROR_MAX);
     default:
         return tgl_cpu_words_in_range(kind, k, *a, *b);
     }
@@ -138,7 +138,7 @@ bool tgl_cpu_multiply_words(const cpu_words *words, cpu_word_kind kind, int64_t 
     cpu_multiply_words_fn *multiply =
         unpacked ? words->multiply_unpacked[kind] : words->multiply[kind];
     if (kind == CPU_DIGITS_F32 &&
-        tgl_cpu_digit_error(x->a.k, &of_a, &of_b, true) <= MOST_DIGIT_ERROR_OF_FEWER)
+        tgl_cpu_digit_error(x->a.k, &of_a, &of_b, true) <= DIGIT_ERROR_MAX_OF_FEWER)
         multiply = words->multiply_fewer;
     if (words->begin != NULL) words->begin();
     multiply(x);

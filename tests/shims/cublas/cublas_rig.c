@@ -171,7 +171,7 @@ tgl_status __wrap_tgl_plan_peer(const tgl_plan *plan, double *ratio)
 static void stay_inside(void)
 {
     const int inside = ++rig.inside;
-    if (inside > rig.most_inside) rig.most_inside = inside;
+    if (inside > rig.max_inside) rig.max_inside = inside;
     usleep((useconds_t)rig_answer.run_us);
     rig.inside--;
 }

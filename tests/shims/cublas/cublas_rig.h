@@ -57,12 +57,12 @@ cublasHandle_t rig_handle(void);
 /* The calls of Tegula's functions since rig_forget(). */
 typedef struct rig_seen {
     int opened, created, destroyed, ran;
-    const tgl_plan *latest;         /* the plan that ran last */
-    const tgl_plan *watched;        /* a plan that the test sets */
-    bool is_watched_gone;           /* whether `watched` was destroyed */
-    atomic_int inside, most_inside; /* threads in tgl_plan_run_operands(): now, and at most */
-    tgl_problem problem;            /* problem of the latest tgl_plan_create() */
-    tgl_epilogue epilogue;          /* its epilogue; size 0: none */
+    const tgl_plan *latest;        /* the plan that ran last */
+    const tgl_plan *watched;       /* a plan that the test sets */
+    bool is_watched_gone;          /* whether `watched` was destroyed */
+    atomic_int inside, max_inside; /* threads in tgl_plan_run_operands(): now, and at most */
+    tgl_problem problem;           /* problem of the latest tgl_plan_create() */
+    tgl_epilogue epilogue;         /* its epilogue; size 0: none */
     int64_t workspace_limit;
     tgl_effort effort;
     tgl_operands operands; /* operands of the latest tgl_plan_run_operands() */

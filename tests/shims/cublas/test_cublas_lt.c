@@ -30,11 +30,11 @@ static cublasLtMatrixLayout_t layout_of(const batch *x, int type)
 
 typedef struct lt_case {
     batch A, B, C, D;                /* D: C itself if is_in_place */
-    batch scale_a, scale_b, scale_d; /* of FP8; no memory: none. One column of one or of m or n, or
-                                        the factors of blocks */
-    int block_a, block_b;            /* the mode of factors of blocks; 0: none */
+    batch scale_a, scale_b, scale_d; /* factors of FP8 operands; memory NULL: none. One factor, one
+                                        for each row or column, or one for each block */
+    int block_a, block_b; /* cuBLASLt's scale mode if the factors are for blocks; else 0 */
     bool is_fast;
-    float *amax; /* of a D of FP8; NULL: it is not asked for */
+    float *amax; /* of a D of FP8; NULL: not requested */
     cublasOperation_t trans_a, trans_b;
     int64_t m, n, k;
     double complex alpha, beta;
@@ -54,8 +54,8 @@ static double complex epilogue_of(const lt_case *p, int64_t index, int64_t row,
     return (p->epilogue & CUBLASLT_EPILOGUE_RELU) != 0 && creal(value) < 0 ? 0 : value;
 }
 
-/* The factor of a row of op(A) or column of op(B) at one place of k. block: the mode of factors of
- * blocks; 0: none. */
+/* The factor of a row of op(A) or column of op(B) at one place of k. block: cuBLASLt's scale mode
+ * if the factors are for blocks; else 0. */
 static double factor_of(const batch *factors, int block, int64_t line, int64_t k)
 {
     if (factors->memory == NULL) return 1;
@@ -492,7 +492,8 @@ static void test_gelu(void **state)
                          CUBLAS_STATUS_SUCCESS);
         for (int i = 0; i < M; i++) {
             const double value = 0.25 * x[i] + (has_bias ? 0.5 : 0);
-            /* The exact GELU is further away than this at several of these values. */
+            /* The exact GELU differs from tanh_gelu() by more than 2e-6 at several of these
+             * values. */
             if (!(fabs(found[i] - tanh_gelu(value)) <= 2e-6)) /* also NaN */
                 fail_msg("gelu(%g) is %g instead of %g", value, found[i], tanh_gelu(value));
         }

@@ -17,7 +17,8 @@ static const float one = 1, zero = 0;
 static _Alignas(256) float memory[3][64];
 static _Alignas(256) char workspace[1024];
 
-/* The arguments of a product of two 8 x 8 matrices of F32. Tests change what they are about. */
+/* The arguments of a product of two 8 x 8 matrices of F32. Each test changes the argument that it
+ * tests. */
 typedef struct plain_call {
     cublasLtMatmulDesc_t desc;
     cublasLtMatrixLayout_t a, b, c;

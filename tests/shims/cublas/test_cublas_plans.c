@@ -241,10 +241,10 @@ static void test_shared_handle(void **state)
     assert_int_equal(cublasSetWorkspace_v2(handle, workspace, sizeof workspace),
                      CUBLAS_STATUS_SUCCESS);
     assert_true(is_right_in_threads(THREADS, multiply_shared));
-    assert_int_equal(rig.most_inside, 1);
+    assert_int_equal(rig.max_inside, 1);
     assert_int_equal(cublasSetStream_v2(handle, NULL), CUBLAS_STATUS_SUCCESS);
     assert_true(is_right_in_threads(THREADS, multiply_shared)); /* the arena has a lock itself */
-    assert_in_range(rig.most_inside, 2, THREADS);
+    assert_in_range(rig.max_inside, 2, THREADS);
     rig_forget();
 }
 
