@@ -119,12 +119,13 @@ static cpu_plan plan_on(const tgl_shape *shape, const char *model)
     return plan;
 }
 
-/* Columns are divided first, as long as a rectangle keeps 320. If A is packed, each rectangle of the
- * same rows would pack it again, so that rows are divided. Zen 4 packs A from 900 columns on. */
+/* Columns are divided first, as long as a rectangle keeps 320. If A is packed, each rectangle of
+ * the same rows would pack it again, so that rows are divided. Zen 4 packs A from 900 columns on.
+ */
 static void rectangles_that_pack_a_are_wide(void **state)
 {
     (void)state;
-    const tgl_shape shape = shape_of(16000, 4000, 500, false, false);
+    tgl_shape shape = shape_of(16000, 4000, 500, false, false);
     cpu_plan plan = plan_on(&shape, "");
     assert_int_equal(plan.grid_m, 2);
     assert_int_equal(plan.grid_n, 8);
@@ -133,6 +134,10 @@ static void rectangles_that_pack_a_are_wide(void **state)
     assert_int_equal(plan.grid_m, 4);
     assert_int_equal(plan.grid_n, 4);
     assert_true(plan.pack_a);
+    shape = shape_of(16000, 4000, 500, true, false);
+    plan = plan_on(&shape, "");
+    assert_int_equal(plan.grid_m, 8);
+    assert_int_equal(plan.grid_n, 2);
 }
 
 /* A transposed A is packed, but not every thread packs the whole of it. */
