@@ -74,38 +74,70 @@ static void threads_that_would_wait_are_not_used(void **state)
     assert_in_range(plan.threads, 8, 10);
 }
 
-/* A thread takes several rectangles of C, unless these would have fewer than 48 rows or columns, or
- * fewer than 2 * 10^6 multiply-adds (6 * 10^7 if A is transposed). If a thread takes more than
- * four, each has at least 6 * 10^7. */
+/* A thread takes several rectangles of C, at most as many as there are threads, unless these would
+ * have fewer than 48 rows or columns, or fewer than 2 * 10^6 multiply-adds (6 * 10^7 if A is
+ * transposed). If a thread takes more than four, each has at least 6 * 10^7. */
 static void threads_take_several_rectangles(void **state)
 {
     (void)state;
     static const struct {
         int64_t m, n, k;
         bool trans_a;
-        int rectangles;
+        int threads, rectangles;
     } table[] = {
-        {2000, 2000, 2000, false, 8}, {1000, 1000, 1000, false, 4}, {2000, 2000, 2000, true, 8},
-        {1000, 1000, 1000, true, 4},  {600, 600, 600, true, 1},     {190, 190, 190, false, 1},
-        {300, 300, 80, false, 1},     {200, 150, 3000, false, 2},   {90, 90, 20000, false, 1},
-        {40, 4000, 400, false, 1},    {300, 300, 300, false, 2},
+        {2000, 2000, 2000, false, 2, 2}, {2000, 2000, 2000, false, 4, 4},
+        {2000, 2000, 2000, false, 8, 8}, {4000, 4000, 4000, false, 16, 8},
+        {1000, 1000, 1000, false, 8, 4}, {2000, 2000, 2000, true, 8, 8},
+        {1000, 1000, 1000, true, 4, 4},  {600, 600, 600, true, 4, 1},
+        {190, 190, 190, false, 4, 1},    {300, 300, 80, false, 4, 1},
+        {200, 150, 3000, false, 4, 2},   {90, 90, 20000, false, 4, 1},
+        {40, 4000, 400, false, 4, 1},    {300, 300, 300, false, 4, 2},
     };
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         const tgl_shape shape =
             shape_of(table[i].m, table[i].n, table[i].k, table[i].trans_a, false);
-        const cpu_plan plan = plan_of(&shape, 4);
+        const cpu_plan plan = plan_of(&shape, table[i].threads);
         assert_int_equal(plan.sharing, CPU_SHARE_C);
         const int rectangles = plan.grid_m * plan.grid_n / plan.threads;
         if (rectangles != table[i].rectangles) fail_msg("row %d: %d", (int)i, rectangles);
     }
-    tgl_shape shape = shape_of(1000, 1280, 127, false, true);
-    cpu_plan plan = plan_of(&shape, 2);
+    const tgl_shape shape = shape_of(1000, 1280, 127, false, true);
+    const cpu_plan plan = plan_of(&shape, 2);
     assert_int_equal(plan.grid_m * plan.grid_n, 2);
-    /* Columns are divided first, as long as a rectangle keeps 320. */
-    shape = shape_of(1000, 1280, 500, false, false);
-    plan = plan_of(&shape, 2);
+}
+
+/* The plan with the tile sizes of AVX2 for 4 threads of a processor. */
+static cpu_plan plan_on(const tgl_shape *shape, const char *model)
+{
+    cpu_kernels kernels = tgl_cpu_kernels_portable_f32;
+    kernels.vector = 8;
+    kernels.mr = 6;
+    kernels.nv = 2;
+    const cpu_machine machine = server_of(model, 4);
+    cpu_plan plan;
+    tgl_cpu_plan(shape, &kernels, (cpu_blocking){0}, &machine, &plan);
+    return plan;
+}
+
+/* Columns are divided first, as long as a rectangle keeps 320. If A is packed, each rectangle of
+ * the same rows would pack it again, so that rows are divided. Zen 4 packs A from 900 columns on.
+ */
+static void rectangles_that_pack_a_are_wide(void **state)
+{
+    (void)state;
+    tgl_shape shape = shape_of(16000, 4000, 500, false, false);
+    cpu_plan plan = plan_on(&shape, "");
     assert_int_equal(plan.grid_m, 2);
+    assert_int_equal(plan.grid_n, 8);
+    assert_false(plan.pack_a);
+    plan = plan_on(&shape, "AuthenticAMD 25.17");
+    assert_int_equal(plan.grid_m, 4);
     assert_int_equal(plan.grid_n, 4);
+    assert_true(plan.pack_a);
+    shape = shape_of(16000, 4000, 500, true, false);
+    plan = plan_on(&shape, "");
+    assert_int_equal(plan.grid_m, 8);
+    assert_int_equal(plan.grid_n, 2);
 }
 
 /* A transposed A is packed, but not every thread packs the whole of it. */
@@ -160,6 +192,7 @@ int main(void)
         cmocka_unit_test(threads_share_what_there_is),
         cmocka_unit_test(threads_that_would_wait_are_not_used),
         cmocka_unit_test(threads_take_several_rectangles),
+        cmocka_unit_test(rectangles_that_pack_a_are_wide),
         cmocka_unit_test(threads_share_the_packing_of_a),
         cmocka_unit_test_setup_teardown(fast_words_take_fewer_threads, setup_cpu, teardown_device),
     };

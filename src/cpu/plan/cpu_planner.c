@@ -312,7 +312,9 @@ static void size_workspace(const plan_input *in, cpu_plan *plan)
 static void plan_gemm(plan_input *in, cpu_plan *plan)
 {
     plan->path = CPU_PATH_GEMM;
-    in->largest = tgl_cpu_share(in->shape, in->threads, plan);
+    const int min_columns = in->model->copy_min_columns;
+    in->largest =
+        tgl_cpu_share(in->shape, in->threads, min_columns > 0 ? min_columns : INT64_MAX, plan);
     choose_packing(in, plan);
     if (is_in_strips(in, plan))
         choose_strips(in, plan);

@@ -15,11 +15,14 @@ enum {
                             for this many threads */
     DEEP = 16,           /* C: split-K only if k >= DEEP * max(m, n) */
     FEW_TILES = 64,      /* C: split-K only if C has fewer tiles per thread than this */
-    MAX_RECTANGLES = 8,  /* M: maximum number of rectangles per thread */
+    MAX_RECTANGLES = 8,  /* M: maximum number of rectangles per thread. It is also at most the
+                            number of threads: the fewer there are, the less they wait for one that
+                            is delayed, and each cut repeats some packing */
     RECTANGLES = 4,      /* M: a thread gets more rectangles than this only if each has at least
                             LARGE_WORK */
     MIN_SIDE = 48,       /* M: minimum rows or columns of a rectangle; narrower ones are slower */
-    WIDE = 640,          /* M: rectangles with at least this many columns are cut along n, not m */
+    WIDE = 640,          /* M: rectangles with at least this many columns are cut along n, not m,
+                            if A is not packed */
     SHORT_K = 128,       /* M: below this k, C is not cut further if B is transposed: each rectangle
                             would have to pack B again */
 };
@@ -102,19 +105,21 @@ static void choose_grid(const tgl_shape *s, cpu_plan *plan)
 
 /* Cuts the rectangles of the grid in halves until each thread has several. A thread that is not
  * delayed, or runs on a faster core, then computes more rectangles than the others. A rectangle is
- * cut along n if it has at least as many columns as rows, or if it is WIDE and A is not transposed.
- * The reason is packing: two rectangles that were cut along m both pack the same panels of B; two
- * that were cut along n both pack the same rows of A, but only if A is transposed. */
-static void cut_grid(const tgl_shape *s, cpu_plan *plan)
+ * cut along n if it has at least as many columns as rows, or if it is WIDE and A is not packed. The
+ * reason is packing: two rectangles that were cut along m both pack the same panels of B; two that
+ * were cut along n both pack the same rows of A, if A is packed. */
+static void cut_grid(const tgl_shape *s, int64_t copy_columns, cpu_plan *plan)
 {
     if (plan->threads == 1 || (s->trans_b && s->k < SHORT_K)) return;
+    const int max = plan->threads < MAX_RECTANGLES ? plan->threads : MAX_RECTANGLES;
     for (;;) {
         const double rows = (double)s->m / plan->grid_m, columns = (double)s->n / plan->grid_n;
         const int64_t each = (int64_t)plan->grid_m * plan->grid_n / plan->threads;
         const double half = rows * columns * (double)s->k / 2;
         const double min = s->trans_a || each >= RECTANGLES ? LARGE_WORK : MIN_WORK;
-        if (each >= MAX_RECTANGLES || half < min) return;
-        const bool along_n = columns >= rows || (columns >= WIDE && !s->trans_a);
+        if (each >= max || half < min) return;
+        const bool packs_a = s->trans_a || columns >= (double)copy_columns;
+        const bool along_n = columns >= rows || (columns >= WIDE && !packs_a);
         if (rows < MIN_SIDE || (along_n ? columns : rows) < 2 * MIN_SIDE) return;
         *(along_n ? &plan->grid_n : &plan->grid_m) *= 2;
     }
@@ -129,13 +134,13 @@ static cpu_rectangle largest_rectangle(const tgl_shape *s, const cpu_plan *plan)
     return (cpu_rectangle){tgl_min64(s->m, tiles * mr), tgl_min64(s->n, vectors * vector)};
 }
 
-cpu_rectangle tgl_cpu_share(const tgl_shape *s, int max, cpu_plan *plan)
+cpu_rectangle tgl_cpu_share(const tgl_shape *s, int max, int64_t copy_columns, cpu_plan *plan)
 {
     plan->grid_m = plan->grid_n = 1;
     choose_sharing(s, max, plan);
     if (plan->sharing == CPU_SHARE_C) {
         choose_grid(s, plan);
-        cut_grid(s, plan);
+        cut_grid(s, copy_columns, plan);
     }
     return largest_rectangle(s, plan);
 }
