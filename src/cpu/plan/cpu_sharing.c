@@ -4,8 +4,8 @@
  * rectangles of C, which form a grid.
  *
  * A tile of rows is mr rows of C, the height of a register tile. The comment of a constant begins
- * with its source. F: a formula. M: measured (docs/notes/2026-11-26-cpu-planner.md). C: chosen by
- * judgment, without a measurement of its own.
+ * with its source. F: a formula. M: measured (docs/notes/2026-11-26-cpu-planner.md,
+ * 2026-11-28-cpu-threads.md). C: chosen by judgment, without a measurement of its own.
  */
 #include "cpu/plan/cpu_sharing.h"
 #include "cpu/kernels/shares.h"
