@@ -66,7 +66,7 @@ static bool make_tight(const tgl_problem *p, tgl_problem *tight)
 }
 
 /* Times cuBLAS and the plan in turn, and stores their ratio in the wisdom. *ratio := time of cuBLAS
- * / time of the plan; 0: cuBLAS does not support the product, or its result was wrong. */
+ * / time of the plan; 0: cuBLAS does not support the product, or one of the results was wrong. */
 static tgl_status compare(tuner *t, const tgl_problem *p, double *ratio)
 {
     double best_fma[2] = {0};

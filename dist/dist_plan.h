@@ -56,7 +56,8 @@ struct tgl_dist_plan {
     void *sums;
     int64_t ld_sums;
 
-    void *partial; /* RING_COLLECTIVE: this rank's product; NULL: C holds it */
+    void *partial; /* RING_COLLECTIVE (one product and one call of NCCL, dist_planner.h): this
+                      rank's product; NULL: C holds it */
     void *reduced; /* RING_COLLECTIVE: this rank's rows of the sum; NULL: C holds them */
 
     dist_ring ring; /* used instead of panels and transfers if choice.ring is not RING_NONE */

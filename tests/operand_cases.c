@@ -30,7 +30,7 @@ static const struct {
 };
 enum { PRODUCTS = sizeof products / sizeof products[0], WAYS = 8 };
 
-/* Bits of a number that says what a case has. */
+/* Bits of `way`, a property of a case each. */
 enum { SEPARATE_D = 1, DEVICE_SCALARS = 2, HAS_MORE = 4 };
 
 static const double scalars[][2] = {{1, 0}, {0, -2}, {-0.5, 2}, {1, (double)NAN},

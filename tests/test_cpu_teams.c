@@ -66,7 +66,8 @@ static void end_holding(holder *h)
 
 /* ---- Products -------------------------------------------------------------------------------- */
 
-/* A product, and how threads share it. Members that are 0 have their defaults. */
+/* A product, and the sharing that its plan must have (only whether it is CPU_SHARE_K is checked).
+ */
 typedef struct team_case {
     const char *name;
     tgl_type type, type_c;

@@ -22,8 +22,8 @@ static void compiling_is_bounded_as_well(void **state)
     assert_in_range(compilations() - before, 5, 4 + 2 * tgl_processors());
 }
 
-/* With the option to measure at the power limit, new waves begin within 10 budgets, which suffices
- * to compile all candidates. */
+/* With a budget of at least 2 s, new waves begin within 10 budgets, which suffices to compile all
+ * candidates. */
 static void a_patient_caller_waits_for_all_candidates(void **state)
 {
     (void)state;

@@ -146,8 +146,8 @@ static void arenas_are_bounded(void **state)
     tgl_device_close(dev);
 }
 
-/* On a small device the limit is lower. No arena of a stream in use is evicted, so that the host
- * does not wait for any run. */
+/* On a small device the limit of the arenas' memory is lower. No arena of a stream in use is
+ * evicted, so that the host does not wait for any run. */
 static void arenas_are_bounded_by_the_device(void **state)
 {
     (void)state;

@@ -260,7 +260,7 @@ static void *use_loader(void *unused)
     return NULL;
 }
 
-/* A C++ exception, for example, makes the loader take its lock. */
+/* Before glibc 2.35, for example, a C++ exception takes the lock of the loader. */
 static void forks_while_the_loader_is_used(void **state)
 {
     (void)state;

@@ -493,8 +493,8 @@ static void test_choices(void **state)
     }
 }
 
-/* Tests a C with more rows of tiles than a band has, and a C whose last tile begins at a column
- * that is not a multiple of four, although the rows of C are aligned. */
+/* Tests a C with 10 rows of tiles, more than a raster band (8), and a C whose last tile starts at
+ * column 5, so that it ends at the edge, although the rows of C begin at multiples of four. */
 static void test_places_of_tiles(void **state)
 {
     static const struct {

@@ -346,9 +346,10 @@ static tgl_type type_of(const char *name, int i)
     return takes(name, TGL_F64) ? TGL_F64 : types[i % 3];
 }
 
-/* Tests a configuration in all layouts, with copies of 1 to 16 bytes, with one tile or a few, whole
- * and partial, and with k shorter than a step and longer than all stages. A configuration gets half
- * of the cases and one type for each, which change from one configuration to the next. */
+/* Tests a configuration in all layouts, with copies of one element to 16 bytes, with one tile or a
+ * few, whole and partial, and with k shorter than a step and longer than all stages. A
+ * configuration gets half of the cases and one type for each, which change from one configuration
+ * to the next. */
 static void try_layouts(tgl_device *dev, const char *name, int number)
 {
     static const int pads[] = {0, 1, 4, 2, 1, 0, 3, 8};
@@ -462,9 +463,9 @@ static bool has_large_tiles(int bm, int bn)
     return bm > 64 || bn > 64;
 }
 
-/* Tests all layouts, products as large as the tile and smaller, copies of 1 to 16 bytes, and k
- * shorter than a tile, not a multiple of it, and longer than all stages. Two blocks compute a batch
- * of three or four products, so that a block computes one or two. */
+/* Tests all layouts, products as large as the tile and smaller, copies of one element to 16 bytes,
+ * and k shorter than a tile, not a multiple of it, and longer than all stages. Two blocks compute a
+ * batch of three or four products, so that a block computes one or two. */
 static void try_small_products(tgl_device *dev, const char *name, int number)
 {
     static const int pads[] = {0, 1, 0, 2, 1, 4, 0, 3}, less[] = {0, 1, 8, 15};

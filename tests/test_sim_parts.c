@@ -144,7 +144,7 @@ static int marked_function(int x)
     return 3 * x + 1;
 }
 
-/* This program's own file, with room to be damaged. */
+/* A copy of this program's own file, which the caller frees. NULL: no file or no memory. */
 static unsigned char *read_self(size_t *size)
 {
     FILE *file = fopen("/proc/self/exe", "rb");

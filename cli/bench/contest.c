@@ -160,8 +160,8 @@ static bool is_right(const contest *t, const contestant *c, const void *C, char 
     return true;
 }
 
-/* Fills C with NaN, runs a contestant once, and sets c->right to whether the result is right. A
- * wrong result of Tegula is described in t->error. */
+/* Fills C with NaN (integers: with -1), runs a contestant once, and sets c->right to whether the
+ * result is right. A wrong result of Tegula is described in t->error. */
 static tgl_status verify_contestant(contest *t, contestant *c)
 {
     void *C = t->operands.host_c;

@@ -20,7 +20,8 @@ tgl_status stopwatch_make(stopwatch *w, const operands *o);
 void stopwatch_release(stopwatch *w);
 
 /* Runs the plan once for warming up, once to estimate its time, and then as often as fits in
- * `least` seconds, but at least once. *seconds := the mean time of the last group of runs. */
+ * `least` seconds, but at least once and at most 4096 times. *seconds := the mean time of the last
+ * group of runs. */
 tgl_status stopwatch_run(stopwatch *w, const tgl_plan *plan, double least, double *seconds);
 
 /* *seconds := the median of `samples` results of stopwatch_run(). samples is at most 31. */

@@ -116,7 +116,7 @@ int64_t stored_extent(tgl_order order, tgl_transpose trans, int64_t rows, int64_
 typedef struct error_summary {
     int64_t finite;        /* number of finite elements within the bound; the sums contain only
                               these */
-    int64_t wrong;         /* number of elements above the bound, or wrongly finite or not finite */
+    int64_t wrong;         /* number of elements whose e is above the bound; e may be infinite */
     double max;            /* maximum of e */
     double max_over_bound; /* maximum of e / bound */
     double sum_squares;    /* sum of e^2 */

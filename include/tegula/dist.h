@@ -54,7 +54,8 @@ typedef struct tgl_dist_layout {
     int64_t block_rows, block_columns; /* at least 1 */
     int64_t first_rows, first_columns; /* size of the first block; 0: the size of the other
                                           blocks */
-    int grid_rows, grid_columns;       /* at least 1; their product: at most the ranks */
+    int grid_rows, grid_columns;       /* at least 1; their product: at most the number of
+                                          ranks */
     int source_row, source_column;     /* row and column of the grid that have the first block */
     tgl_order grid_order;              /* the rank in row p and column q of the grid is
                                           p*grid_columns + q (TGL_ROW_MAJOR) or p + q*grid_rows */

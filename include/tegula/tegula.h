@@ -45,8 +45,9 @@
  *     AMX, AVX512-BF16 and BFMMLA always round in the same way.
  *   - cpu: a signal handler may leave a product by longjmp(). C is undefined then, the memory that
  *     the call has taken is lost, and threads of the device may use the matrices until
- *     tgl_device_sync() or tgl_device_close() returns. Later products are right. The handler must
- *     not interrupt an allocation of memory in this way: the first call with a problem allocates.
+ *     tgl_device_sync() or tgl_device_close() returns. Later calls are not affected. The handler
+ *     must not interrupt an allocation of memory in this way: the first call with a problem
+ *     allocates.
  *   - Handles are opaque. Destroying NULL does nothing. Using a destroyed handle is undefined.
  */
 #ifndef TEGULA_H
@@ -663,7 +664,8 @@ typedef struct tgl_plan tgl_plan;
 typedef enum tgl_effort {
     TGL_EFFORT_DEFAULT = 0,  /* what the environment variable TEGULA_EFFORT says, else ESTIMATE */
     TGL_EFFORT_ESTIMATE = 1, /* by times that this process or an earlier one has measured (the
-                                wisdom), else by predicted times */
+                                wisdom), else by the library's table of measured kernels, else by
+                                predicted times */
     TGL_EFFORT_MEASURE = 2,  /* cuda, cpu: candidates are measured, unless they were measured
                                 before, and the times are stored. sim: as ESTIMATE */
 } tgl_effort;

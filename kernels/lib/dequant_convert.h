@@ -82,8 +82,9 @@ static __device__ __forceinline__ unsigned and_xor(unsigned word, unsigned mask,
 #endif
 }
 
-/* low: what is added to a pair after the LOP3. high, for f16: the same for integers of 4 bits that
- * are 4 bits higher in the fraction; for bf16 and 4 bits: the parameter `bits` of and_xor(). */
+/* low: it is added to each pair of integers after the LOP3. high is used with 4 bits only. f16: it
+ * is added instead of low to pairs whose integers the LOP3 leaves 4 bits higher in the fraction.
+ * bf16: it is the parameter `bits` of and_xor(). */
 struct offsets {
     unsigned low, high;
 };

@@ -140,8 +140,9 @@ tgl_status tgl_plan_cache_create(tgl_plan_cache **cache)
     return TGL_OK;
 }
 
-/* Empties a slot. Returns its plan, or NULL. The caller holds the lock, and must unlock before it
- * releases the plan, because destroying a plan may take long. */
+/* Empties a slot. Returns its plan, or NULL. The caller holds the lock, if other threads may
+ * use the cache, and must unlock before it releases the plan, because destroying a plan may take
+ * long. */
 static tgl_plan *take(slot *s)
 {
     tgl_plan *plan = s->plan;

@@ -313,7 +313,8 @@ static bool measure_list(measuring *m, const tgl_candidate *candidates, int coun
     return goes_on;
 }
 
-/* Measures variants of the fastest candidates. Returns false if nothing more can be measured. */
+/* Measures variants (measured_choice.h) of the fastest candidates. Returns false if nothing more
+ * can be measured. */
 static bool measure_variants(measuring *m, const tgl_candidate *choice)
 {
     tgl_measured *lines;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Measures the settings of a device without a chip for one product. Settings with the same plan are
- * measured once. Each round takes a sample of every plan, so that other programs on the machine
- * slow all of them alike.
+ * measured once. Each round takes a sample of every plan that is not HOPELESS, so that other
+ * programs on the machine slow all of them alike.
  */
 #include "api/effort.h"
 #include "api/settings.h"

@@ -233,8 +233,8 @@ static double dmma_tail_cycles(const tgl_shape *s, const dmma_geometry *g, int s
     return tail + REDUCE_CYCLES + (1 + splits) * sizeof(double) * elements / SUM_BYTES_A_CLOCK;
 }
 
-/* Cycles of the busiest SM for units (tiles or splits of tiles) that begin together, each with
- * `depth` steps of K. The units run in full waves and a last wave, which may leave SMs idle. */
+/* Cycles of the busiest SM for the units (tiles or splits of tiles) of a launch, each with `depth`
+ * steps of K. The units run in full waves and a last wave, which may leave SMs idle. */
 static double dmma_wave_cycles(const tgl_chip *chip, const tgl_shape *s, const dmma_geometry *g,
                                int64_t units, int resident, double depth, int splits)
 {

@@ -16,7 +16,7 @@ DOCUMENTS = ("README.md", "python/README.md", "docs/python.md")
 
 
 def is_missing(code):
-    """What this machine lacks of what a block needs, or None."""
+    """The module or compiler that `code` needs and this machine does not have, or None."""
     for module, sign in ("torch", "tegula.torch"), ("matplotlib", "plot("):
         if sign in code and importlib.util.find_spec(module) is None:
             return module

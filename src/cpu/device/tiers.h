@@ -34,7 +34,7 @@ static inline const cpu_kernels *tgl_cpu_kernels_of(const cpu_tier *tier, tgl_ty
 /* Lists the tiers that a processor with these features runs and that `setting` allows, best first.
  * usable, count: the result and its length. setting: the value of TEGULA_CPU, a list separated by
  * commas; NULL allows all.
- *    - "NAME" allows only the named tiers.
+ *    - "NAME" allows only the tier of this name; two different names leave no tier.
  *    - "-NAME" excludes the named tier and all tiers whose `base` is that tier. The processor need
  *      not support it.
  * Returns TGL_BAD_SETTING for an unknown name, for a NAME that the processor does not run, and if

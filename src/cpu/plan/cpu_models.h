@@ -47,11 +47,12 @@ typedef struct cpu_model {
     cpu_fraction a_one_block; /* A is one block if it takes at most this fraction of L2 */
     int a_block_max_rows;     /* maximum number of rows of a block of A */
 
-    bool copies_few_sets; /* rows of A are packed if they lie in few sets of the caches
-                             (rows_share_few_sets() in cpu_planner.c) */
-    int copy_min_columns; /* rows of A are packed if C has at least this many columns; 0: never */
-    cpu_beyond batches;   /* a batch of small products is prefetched if it exceeds this cache */
-    int batch_min_kb;     /* minimum KB of each product of a batch that is prefetched */
+    bool copies_few_sets;    /* rows of A are packed if they lie in few sets of the caches
+                                (rows_share_few_sets() in cpu_planner.c) */
+    int copy_min_columns;    /* rows of A are packed if a rectangle of C has at least this many
+                                columns; 0: this rule is off */
+    cpu_beyond batches;      /* a batch of small products is prefetched if it exceeds this cache */
+    int batch_min_kb;        /* minimum KB of each product of a batch that is prefetched */
     cpu_block_size f32, f64; /* block sizes that `tegula tune` measured to be faster; 0:
                                 cpu_planner.c computes them */
 } cpu_model;

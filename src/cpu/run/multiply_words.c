@@ -103,8 +103,8 @@ static bool is_unpacked(const cpu_words *words, cpu_word_kind kind, const cpu_wo
            (a->ld == a->k || n <= CPU_WORDS_LINES);
 }
 
-/* Whether this kind of words represents the elements accurately. block, k: steps of k of the block
- * and of the whole product. */
+/* Whether the ranges of the elements permit this kind of words (head of this file). block, k: steps
+ * of k of the block and of the whole product. */
 static bool are_permitted_elements(cpu_word_kind kind, int64_t block, int64_t k,
                                    const cpu_exponents *a, const cpu_exponents *b)
 {

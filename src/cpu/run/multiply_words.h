@@ -8,8 +8,9 @@
 
 #include "cpu/kernels/cpu_words.h"
 
-/* Packs the blocks of x and multiplies them. k: steps of the whole product. Returns false if this
- * kind of words (cpu_words.h) cannot represent the elements accurately; x->c is then unchanged. */
+/* Packs the blocks of x and multiplies them. k: steps of the whole product. Returns false, with
+ * x->c unchanged, if the ranges of the elements do not permit this kind of words (cpu_words.h). The
+ * conditions are at the head of multiply_words.c. */
 bool tgl_cpu_multiply_words(const cpu_words *words, cpu_word_kind kind, int64_t k,
                             const cpu_words_product *x);
 
