@@ -31,7 +31,7 @@ typedef struct processor {
 static const processor processors[] = {
     {{.model = "AuthenticAMD 25.1", .l1d = 32 << 10, .l2 = 512 << 10, .l3 = 32 << 20}, /* Zen 3 */
      {{"portable", 0x71f18d6749d71ada, 0x4f857694f0ca372c},
-      {"avx2", 0x80f876116209fa29, 0xd3ef94becd4cf7e8}}},
+      {"avx2", 0xb0274359c3213b99, 0xd3ef94becd4cf7e8}}},
     {{.model = "AuthenticAMD 25.17", .l1d = 32 << 10, .l2 = 1 << 20, .l3 = 32 << 20}, /* Zen 4 */
      {{"portable", 0x69a185915cd5645f, 0x1f9a3af599e9e4e2},
       {"avx2", 0x4c522e1d8e518d56, 0x78fbc34e65761df4},

@@ -69,7 +69,7 @@ WRONG = [
     ("split_k", "s < splits", "s < splits - 1", "WRONG at"),
     ("split_k", "(split + 1) * k_chunk)", "split * k_chunk + 128)", "WRONG at"),
     ("split_k", "sum += sums[s", "sum += sums[(s + split) % splits", "NOT REPEATABLE"),
-    ("warp_sum", "apart = 16", "apart = 8", "WRONG at"),
+    ("warp_sum", "distance = 16", "distance = 8", "WRONG at"),
     ("warp_sum", "    float sum = 0.0f;", "    if (lane >= k) return;\n    float sum = 0.0f;",
      "waits for lanes of its warp"),
     ("warp_sum", "lane == 0)", "lane >= 0)", "race: writes row"),

@@ -136,6 +136,14 @@ static bool is_copy_faster(const plan_input *in)
            (min_columns > 0 && in->largest.columns >= min_columns);
 }
 
+/* The least columns of a rectangle of C for which an untransposed A is packed, unless the rectangle
+ * is small. Rows that share few sets are not considered. Strips never pack A. */
+static int64_t copy_columns(const plan_input *in)
+{
+    const int min_columns = in->model->copy_min_columns;
+    return min_columns > 0 && in->shape->k > in->model->strip_steps ? min_columns : INT64_MAX;
+}
+
 /* Bytes of A that the multiply-adds of a rectangle read, if each reads its element from memory. The
  * limits from which packing pays are the same for all types in this unit. */
 static double packing_reads(const plan_input *in, int64_t rows, int64_t columns)
@@ -312,9 +320,7 @@ static void size_workspace(const plan_input *in, cpu_plan *plan)
 static void plan_gemm(plan_input *in, cpu_plan *plan)
 {
     plan->path = CPU_PATH_GEMM;
-    const int min_columns = in->model->copy_min_columns;
-    in->largest =
-        tgl_cpu_share(in->shape, in->threads, min_columns > 0 ? min_columns : INT64_MAX, plan);
+    in->largest = tgl_cpu_share(in->shape, in->threads, copy_columns(in), plan);
     choose_packing(in, plan);
     if (is_in_strips(in, plan))
         choose_strips(in, plan);

@@ -15,12 +15,13 @@ enum {
                             for this many threads */
     DEEP = 16,           /* C: split-K only if k >= DEEP * max(m, n) */
     FEW_TILES = 64,      /* C: split-K only if C has fewer tiles per thread than this */
-    MAX_RECTANGLES = 8,  /* M: maximum number of rectangles per thread. It is also at most the
-                            number of threads: the fewer there are, the less they wait for one that
-                            is delayed, and each cut repeats some packing */
+    MAX_RECTANGLES = 8,  /* M: maximum number of rectangles per thread. There are also at most as
+                            many as threads: a few threads lose little time if one is delayed, and
+                            each cut repeats some packing */
     RECTANGLES = 4,      /* M: a thread gets more rectangles than this only if each has at least
                             LARGE_WORK */
-    MIN_SIDE = 48,       /* M: minimum rows or columns of a rectangle; narrower ones are slower */
+    MIN_SIDE = 48,       /* M: C is cut no further if a rectangle has fewer rows than this, or would
+                            have fewer rows or columns after the cut: narrow ones are slower */
     WIDE = 640,          /* M: rectangles with at least this many columns are cut along n, not m,
                             if A is not packed */
     SHORT_K = 128,       /* M: below this k, C is not cut further if B is transposed: each rectangle
@@ -107,7 +108,8 @@ static void choose_grid(const tgl_shape *s, cpu_plan *plan)
  * delayed, or runs on a faster core, then computes more rectangles than the others. A rectangle is
  * cut along n if it has at least as many columns as rows, or if it is WIDE and A is not packed. The
  * reason is packing: two rectangles that were cut along m both pack the same panels of B; two that
- * were cut along n both pack the same rows of A, if A is packed. */
+ * were cut along n both pack the same rows of A, if A is packed. Here A counts as packed if it is
+ * transposed or if the rectangle has copy_columns columns. */
 static void cut_grid(const tgl_shape *s, int64_t copy_columns, cpu_plan *plan)
 {
     if (plan->threads == 1 || (s->trans_b && s->k < SHORT_K)) return;
@@ -117,7 +119,7 @@ static void cut_grid(const tgl_shape *s, int64_t copy_columns, cpu_plan *plan)
         const int64_t each = (int64_t)plan->grid_m * plan->grid_n / plan->threads;
         const double half = rows * columns * (double)s->k / 2;
         const double min = s->trans_a || each >= RECTANGLES ? LARGE_WORK : MIN_WORK;
-        if (each >= max || half < min) return;
+        if (2 * each > max || half < min) return;
         const bool packs_a = s->trans_a || columns >= (double)copy_columns;
         const bool along_n = columns >= rows || (columns >= WIDE && !packs_a);
         if (rows < MIN_SIDE || (along_n ? columns : rows) < 2 * MIN_SIDE) return;

@@ -16,8 +16,8 @@ typedef struct cpu_rectangle {
 } cpu_rectangle;
 
 /* Chooses threads, sharing, parts and grid of `plan`, whose kernels are set. max: limit of the
- * threads. copy_columns: an untransposed A is packed if a rectangle of C has at least this many
- * columns. Returns the size of the largest rectangle of the grid. */
+ * threads. copy_columns: an untransposed A is usually packed if a rectangle of C has at least this
+ * many columns. Returns the size of the largest rectangle of the grid. */
 cpu_rectangle tgl_cpu_share(const tgl_shape *shape, int max, int64_t copy_columns, cpu_plan *plan);
 
 #endif
