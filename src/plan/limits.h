@@ -20,7 +20,7 @@ enum {
     TGL_STRIPS_MAX = 2,           /* strips per plan: one of columns, one of rows */
     TGL_WORKSPACE_MAX = 64 << 20, /* bytes of partial sums that the planner allows by default */
     TGL_WORKSPACE_DEFAULT = -1,   /* a workspace limit: TGL_WORKSPACE_MAX bytes of partial sums, and
-                                     any number for repacked operands */
+                                     any number for repacked and expanded operands */
     TGL_WORKSPACE_EXCEEDED = -2,  /* no workspace is left: less than any candidate needs */
     TGL_WORKSPACE_ALIGNMENT = 256, /* bytes */
     TGL_KERNEL_STRING_SIZE = 160,  /* bytes of a kernel string with the terminating zero */
