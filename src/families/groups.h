@@ -33,9 +33,9 @@ tgl_shape tgl_groups_part_shape(const tgl_partition *of);
  * rows of a tile. */
 int64_t tgl_group_spans_max(const tgl_shape *shape, int tile);
 
-/* For kernels whose blocks compute one tile each: sets group_tile, and replaces the step's grid for
- * groups of equal size by one for groups of any size. Returns NULL, or why the grid is impossible.
- * Does nothing without groups. */
+/* For kernels whose blocks compute one tile each: sets group_tile. For groups of rows, replaces the
+ * step's grid for groups of equal size by one for groups of any size. Returns NULL, or why the grid
+ * is impossible. */
 const char *tgl_groups_set_grid(const tgl_shape *shape, int bm, int bn, tgl_gemm_step *step);
 
 /* Adds the step with the pre-pass. Returns the offset of the table in the workspace. tile: rows of

@@ -100,9 +100,9 @@ static wgmma_side side_of(const tgl_shape *s, const tgl_rectangle *part, bool is
     return x;
 }
 
-/* The pre-pass of an operand. The copy of an 8-bit operand is K-major, and that of TF32, too,
- * unless wgmma takes the operand from registers. The copy of a 16-bit operand keeps its major
- * dimension; but slivers (should_be_k_major()) become K-major. */
+/* The pre-pass of an operand. The copy of an operand of TF32 or of an 8-bit type is K-major. The
+ * copy of a 16-bit operand keeps its major dimension; but slivers (should_be_k_major()) become
+ * K-major. */
 static tgl_repack repack_of(const tgl_shape *s, const wgmma_side *x)
 {
     return (tgl_repack){
@@ -267,7 +267,7 @@ static const char *group_fault(const tgl_shape *s, const tgl_choice *choice,
     return NULL;
 }
 
-/* Sets the numbers of tiles and units of *g. */
+/* Sets the numbers of tiles and units of *g. Returns NULL, or that they are too large. */
 static const char *count_units(const tgl_shape *s, const tgl_choice *choice, wgmma_geometry *g)
 {
     enum { UNITS_MAX = (1 << 30) - 1 }; /* limit of lib/wgmma_units.h */
