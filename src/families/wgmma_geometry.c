@@ -156,7 +156,8 @@ static int results_bytes(const wgmma_geometry *g)
     return box_bytes > 4 * chunk_bytes ? box_bytes : 4 * chunk_bytes;
 }
 
-/* Block scale factors of a tile's rows or columns in a stage: FACTORS_OF() of the kernel. */
+/* Block scale factors of a tile's rows or columns in a stage: at least FACTORS_OF() of the kernel,
+ * where SHIFT_MAX is 0 without groups of rows. */
 static int factors_of(tgl_scaling scaling, int edge)
 {
     enum { BLOCKS_MAX = 4, SHIFT_MAX = 4 }; /* as in lib/wgmma_scales.h */
@@ -173,7 +174,7 @@ static int factor_bytes(const tgl_shape *s, const wgmma_geometry *g)
            (int)sizeof(float);
 }
 
-/* Bytes of struct wgmma_shared of the kernel. */
+/* Bytes of a block's shared memory: at least those of struct wgmma_shared of the kernel. */
 static int wgmma_shared_bytes(const tgl_shape *s, const wgmma_geometry *g)
 {
     enum { BARRIER = 8 }; /* bytes of an mbarrier */

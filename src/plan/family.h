@@ -54,9 +54,9 @@ typedef struct tgl_candidate {
     int shared_bytes;           /* bytes of shared memory per block */
     int resident;               /* resident blocks per SM (occupancy) */
     int splits;                 /* number of splits of K; 1: no split-K */
-    bool is_uneven;             /* the splits differ in size, chosen so that they fill the last
-                                   wave */
-    double blocks;              /* number of blocks of all launches */
+    bool is_uneven;             /* the splits differ in size, or only some tiles are split, so that
+                                   they fill the last wave */
+    double blocks;              /* number of blocks of the main kernel, without pre-passes */
     int64_t workspace_bytes;    /* bytes of workspace, including repacked operands */
     int64_t repacked_bytes;     /* part of workspace_bytes for repacked operands */
     int64_t launches;           /* number of launches for the whole batch */
