@@ -199,7 +199,8 @@ static inline bool has_plain_end(const tgl_operands *o)
     return has_plain_end_of_earlier(o);
 }
 
-/* Whether a run has only A, B, C and host scalars. */
+/* Whether a run has only A, B, C and host scalars, and perhaps a workspace, which it does not use.
+ */
 static inline bool has_matrices_only(const tgl_operands *o)
 {
     return o->alpha_at == NULL && o->beta_at == NULL && o->D == NULL && o->A_array == NULL &&

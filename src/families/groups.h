@@ -2,9 +2,10 @@
  *
  * Grouped products (tgl_grouping) of the families with serves_groups. The planner chooses a kernel
  * as if all groups had equal size, that is for a batch (tgl_shape_of_even_groups()). The launch
- * list then has two steps. The pre-pass gemm/groups.cu makes the table of kernels/lib/group_table.h
- * in the workspace. An entry of the table, a span, is a row of tiles of one group; for groups along
- * K it is a whole group. The main kernel has the macro GROUPED and reads its tiles from the table.
+ * list then has one more step: the pre-pass gemm/groups.cu makes the table of
+ * kernels/lib/group_table.h in the workspace. An entry of the table, a span, is a row of tiles of
+ * one group; for groups along K it is a whole group. The main kernel has the macro GROUPED and
+ * reads its tiles from the table.
  */
 #ifndef TGL_FAMILY_GROUPS_H
 #define TGL_FAMILY_GROUPS_H

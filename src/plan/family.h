@@ -54,8 +54,8 @@ typedef struct tgl_candidate {
     int shared_bytes;           /* bytes of shared memory per block */
     int resident;               /* resident blocks per SM (occupancy) */
     int splits;                 /* number of splits of K; 1: no split-K */
-    bool is_uneven;             /* the splits differ in size, or only some tiles are split, so that
-                                   they fill the last wave */
+    bool is_uneven;             /* the splits are chosen so that they fill the last wave: no SM is
+                                   assumed to be idle in it */
     double blocks;              /* number of blocks of the main kernel, without pre-passes */
     int64_t workspace_bytes;    /* bytes of workspace, including repacked operands */
     int64_t repacked_bytes;     /* part of workspace_bytes for repacked operands */
@@ -81,8 +81,8 @@ typedef struct tgl_candidate {
  * far. */
 typedef struct tgl_search {
     const tgl_chip *chip;
-    const tgl_shape *shape; /* the product; if strips follow, the part of it that whole tiles
-                               compute */
+    const tgl_shape *shape; /* the product, or the part of it that the candidate is to compute:
+                               whole tiles, or a strip */
     tgl_choice asked;       /* family, configuration, and the options that the user has set */
     bool has_strips;        /* strips will be added to the result */
     int64_t workspace_max;  /* workspace limit in bytes */

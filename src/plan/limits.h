@@ -13,7 +13,8 @@ enum {
     TGL_GRID_YZ_MAX = 65535,  /* maximum blocks of a grid in y and z */
     TGL_EXTENT_MAX = INT_MAX - 1024, /* maximum of m, n, k: an int index inside the tiles of a
                                         cluster may exceed the matrix, but not INT_MAX */
-    TGL_SPLITS_MAX = 256, /* split-K: maximum number of blocks that compute one tile of D */
+    TGL_SPLITS_MAX = 256, /* split-K: maximum number of blocks that compute one tile of D, in the
+                             families that limit it */
     TGL_CLUSTER_MAX = 8,  /* maximum number of blocks of a cluster on every chip with clusters */
     TGL_BLOCKS_PER_SM_MAX = 32,   /* maximum number of resident blocks per SM */
     TGL_STRIP_WIDTH_MAX = 16,     /* maximum number of rows or columns of a strip */
