@@ -109,7 +109,7 @@ typedef struct tgl_partition {
     const tgl_shape *shape; /* the shape of the whole product */
     tgl_choice choice;
     tgl_rectangle part;
-    bool is_strip; /* a strip, which runs concurrently with the tiles of the step before it */
+    bool is_strip; /* a strip, which may run concurrently with the step before it */
     bool is_last;  /* no further partition follows. Only the last step of a complex product
                       (complex.h) may still follow in the launch list */
 } tgl_partition;
