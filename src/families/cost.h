@@ -10,7 +10,7 @@
 #include "base/integers.h"
 #include "plan/family.h"
 
-enum { TGL_SCHEDULERS = 4 }; /* warp schedulers of an SM, compute capability 5.0 and later */
+enum { TGL_SCHEDULERS = 4 }; /* warp schedulers of an SM, compute capability 7.0 and later */
 
 /* Additional time before the start of a launch that has more blocks than the chip has SMs, because
  * such a launch does not overlap with the previous one (gemm_launch.c). */
