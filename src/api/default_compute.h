@@ -8,7 +8,9 @@
 #include "plan/chips.h"
 #include "problem/shape.h"
 
-/* The compute mode that TEGULA_COMPUTE names. Returns TGL_BAD_SETTING if there is no such mode. */
+/* *compute := the mode that TEGULA_COMPUTE names, "default", "ieee" or "accurate";
+ * TGL_COMPUTE_DEFAULT if it is not set or empty. Returns TGL_OK, or TGL_BAD_SETTING for any other
+ * text. */
 tgl_status tgl_compute_of_environment(tgl_compute *compute);
 
 /* What TGL_COMPUTE_DEFAULT means for products of F32 and C64 on a chip. asked: the mode of

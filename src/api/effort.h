@@ -36,8 +36,8 @@ bool tgl_effort_lock(tgl_device *dev, double seconds);
 void tgl_effort_summarise(double *samples, int count, tgl_measured *line);
 
 /* On a device with a chip: measures candidates for the product and adds their times to dev->wisdom
- * (plan/wisdom.h), if tgl_effort_measures() and the planner's choice was not measured before. A
- * failure is no error: the planner then chooses without these measurements. */
+ * (plan/wisdom.h), if tgl_effort_measures(), unless the planner's choice was measured before or the
+ * file is read-only. A failure is no error: the planner then chooses without these measurements. */
 void tgl_plan_measure(tgl_device *dev, const tgl_shape *shape, const tgl_request *request,
                       const tgl_plan_options *options);
 

@@ -9,7 +9,7 @@
 
 /* Limits of the side lengths of tiles, in elements. */
 typedef struct tgl_tile_limits {
-    int64_t min, max; /* minimum and maximum; m, n or k is not divided if it is below `min` */
+    int64_t min, max; /* minimum and maximum; m, n or k is not divided if it is at most `min` */
     int64_t unit;     /* lengths are multiples of this, except for the last tile of a side */
 } tgl_tile_limits;
 

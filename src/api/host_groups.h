@@ -20,7 +20,7 @@ static inline bool tgl_host_has_groups(const tgl_plan *plan)
 tgl_status tgl_host_groups_prepare(tgl_plan *plan);
 
 /* Runs the product of each group and waits. Returns TGL_BAD_GROUPS, with nothing computed, if a
- * group has a negative size or ends beyond m or k. */
+ * group has a negative size or ends beyond m or k. Groups along K are not read if k is 0. */
 tgl_status tgl_host_groups_run(const tgl_plan *plan, const tgl_run *run);
 
 #endif

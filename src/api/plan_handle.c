@@ -114,8 +114,8 @@ static tgl_status find_variant(const tgl_plan *plan, tgl_plan_variant *variant,
     return TGL_OK;
 }
 
-/* Runs the variant without workspace. If that fails, the error message also says why the device had
- * no memory for the workspace. */
+/* Runs the variant without workspace. If it cannot be made, returns TGL_NO_MEMORY, and the error
+ * message also says why the device had no memory for the workspace. */
 static tgl_status run_fallback(const tgl_plan *plan, const tgl_run *run, void *stream)
 {
     char why[200];
@@ -133,7 +133,7 @@ static tgl_status run_fallback(const tgl_plan *plan, const tgl_run *run, void *s
 
 /* Replaces *plan by its variant for matrices that begin at any element. The variant uses the kernel
  * that the caller named, if this kernel supports such matrices. If the variant needs more workspace
- * than the caller has given, the device provides the workspace. */
+ * than the plan, the device provides the workspace. */
 static tgl_status take_unaligned(const tgl_plan **plan, tgl_run *run)
 {
     const tgl_plan *owner = *plan;
@@ -195,7 +195,7 @@ const char *tgl_plan_kernel(const tgl_plan *plan)
 }
 
 /* Sets *request to the request from which the planner made the plan. False: the caller named a
- * kernel, or D is empty. */
+ * kernel, D is empty, or tgl_plan_of_list() made the plan. */
 static bool request_of(const tgl_plan *plan, tgl_request *request)
 {
     if (plan->asked != NULL || plan->choice.choice.family == NULL ||

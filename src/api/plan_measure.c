@@ -2,11 +2,11 @@
  *
  * Measures candidates of a product and adds their times to the wisdom (plan/wisdom.h): first the
  * planner's choice, then the candidates whose kernels are compiled already, then the others, which
- * are compiled in waves of one per processor. Within each group the order is that of
- * tgl_planner_promising(). A candidate that is much slower than the best gets one sample. The
- * measurements are bursts: a few milliseconds at the boost clock. With a large budget the fastest
- * candidates, the finalists, are measured again at the power limit ("sustained"), where the clock
- * is lower.
+ * are compiled in waves of one per processor, at most WAVE_MAX. Within each group the order is that
+ * of tgl_planner_promising(). Variants of the fastest candidates follow. A candidate that is much
+ * slower than the best gets one sample. The measurements are bursts: a few milliseconds at the
+ * boost clock. With a large budget the planner's choice and the fastest other candidates, the
+ * finalists, are measured again at the power limit ("sustained"), where the clock is lower.
  */
 #include "api/effort.h"
 #include "base/clock.h"
@@ -78,8 +78,8 @@ static bool has_time(const measuring *m)
 }
 
 /* Runs the plan once, which loads the code and allocates workspace. For the first candidate,
- * repeats this for WARM_UP_SECONDS to raise the GPU's clock. *seconds := the time of the last
- * run. */
+ * repeats this for WARM_UP_SECONDS, or a tenth of the budget if that is less, to raise the GPU's
+ * clock. *seconds := the time of the last run. */
 static tgl_status warm_up(measuring *m, const tgl_plan *plan, double *seconds)
 {
     const double until = m->used == 0 ? fmin(WARM_UP_SECONDS, m->budget / 10) : 0;
@@ -114,8 +114,9 @@ static tgl_status take_samples(measuring *m, const tgl_plan *plan, tgl_measured 
     return TGL_OK;
 }
 
-/* Runs the plan until the power limit determines the clock, then takes samples. If the budget ends
- * first, the last run is the only sample if it alone takes SUSTAINED_SECONDS. */
+/* Runs the plan until the power limit determines the clock, then takes samples. If the budget is
+ * used up by then, the mean time of the latest runs is the only sample. If it ends earlier, there
+ * is no sample, unless a run alone takes SUSTAINED_SECONDS. */
 static tgl_status take_sustained(measuring *m, const tgl_plan *plan, tgl_measured *line)
 {
     const double end = m->used + SUSTAINED_SECONDS;
@@ -212,9 +213,9 @@ static double expected_use(const tgl_candidate *c)
     return USUAL_RUNS * fmax(c->seconds, SAMPLE_SECONDS);
 }
 
-/* Compiles the next candidates that are waiting and not compiled, one per processor, in parallel:
- * as many as the GPU time left probably suffices for, but at least one. Returns false if there is
- * none, or no wave may begin any more. */
+/* Compiles in parallel the next candidates that are waiting and not compiled: at most m->wave, and
+ * only as many as the GPU time left probably suffices for, but at least one. Returns false if there
+ * is none, or no wave may begin any more. */
 static bool compile_wave(const measuring *m, agenda *a)
 {
     tgl_launch_list lists[WAVE_MAX];
@@ -313,8 +314,8 @@ static bool measure_list(measuring *m, const tgl_candidate *candidates, int coun
     return goes_on;
 }
 
-/* Measures variants (measured_choice.h) of the fastest candidates. Returns false if nothing more
- * can be measured. */
+/* Measures variants (measured_choice.h) of the fastest candidates, up to FINALISTS. Returns false
+ * if nothing more can be measured. */
 static bool measure_variants(measuring *m, const tgl_candidate *choice)
 {
     tgl_measured *lines;

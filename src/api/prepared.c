@@ -24,7 +24,7 @@ struct tgl_prepared {
     operand_layout layout;
     const void *matrix;
     void *memory; /* result of the operand's pre-pass (conversion); NULL: the plan has no pre-pass
-                     for it */
+                     for it, or `matrix` is NULL */
     int64_t bytes;
 };
 

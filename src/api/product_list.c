@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Lists of products that the host gives. On a device with a chip, small products that have one
- * class (plan/bundle.h) are computed by one launch, a bundle. All others run one after the other,
- * as by tgl_plan_run_operands().
+ * class (plan/bundle.h) are computed in bundles. A bundle is one launch for up to TGL_BUNDLE_MAX
+ * products. All others run one after the other, as by tgl_plan_run_operands().
  *
  * Which products share a bundle depends only on the list and the chip, so that the same list has
  * the same results.

@@ -15,7 +15,8 @@ enum { TYPES = TGL_C128 + 1, MIN_PRODUCTS = 8 };
 
 /* Minimum speedup over the planner's own choice that another setting must have. MIN_GAIN: for one
  * product; MIN_MEAN_GAIN: in the mean over MIN_PRODUCTS products or more. A smaller difference may
- * be noise of the machine. Both times must have TGL_SETTING_SAMPLES samples. */
+ * be noise of the machine. Both times must have TGL_SETTING_SAMPLES samples. In the mean, a time
+ * that is not below that of the planner's choice may have fewer. */
 static const double MIN_GAIN = 1.02, MIN_MEAN_GAIN = 1.01;
 
 /* The settings of a device. */

@@ -15,7 +15,8 @@
 enum { ROUNDS = 9, RUNS_MAX = 256 };
 
 static const double SAMPLE_SECONDS = 2e-3; /* a sample has enough runs to take this long */
-/* A setting that takes HOPELESS times as long as the best gets no further samples. */
+/* A setting that takes HOPELESS times as long as the best gets no further samples, unless it is the
+ * planner's own choice. */
 static const double HOPELESS = 1.3;
 
 /* A setting, and its plan if no earlier setting has the same plan. */
@@ -111,17 +112,18 @@ static bool needs_sample(const measuring *m, const candidate *c)
     return c->count == 0 || !suffices(c->count, least, m->budget);
 }
 
-/* Whether a sample of a candidate would end within the budget. A candidate that has not run yet is
- * expected to take as long as the planner's own choice. */
+/* Whether a run of a candidate would end within the budget, or it must have a sample anyway. A
+ * candidate that has not run yet is expected to take as long as the planner's own choice. */
 static bool has_time(const measuring *m, const candidate *c)
 {
     const double expected = c->each > 0 ? c->each : m->candidates[0].each;
     return needs_sample(m, c) || m->used + expected < m->budget;
 }
 
-/* Takes a sample, unless it would exceed the budget. The first run of a plan, which touches its
- * memory for the first time, counts as a sample only if it takes SAMPLE_SECONDS, or if it is of the
- * planner's own choice and has used up the budget. */
+/* Takes a sample, unless it would exceed the budget and is not needed (needs_sample()). The first
+ * run of a plan, which touches its memory for the first time, counts as a sample only if it takes
+ * SAMPLE_SECONDS, or if it is of the planner's own choice and has used up the budget. False: a run
+ * failed. */
 static bool take_sample(measuring *m, candidate *c)
 {
     const bool is_first = c->each == 0;

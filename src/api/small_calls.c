@@ -101,7 +101,7 @@ bool tgl_small_call(const tgl_device *dev, tgl_order order, tgl_transpose trans_
 }
 
 /* Whether *p has the size of an earlier version, and those of the members grouping, group_form,
- * ld_scale_a and ld_scale_b that this version has are 0. */
+ * ld_scale_a and ld_scale_b that the earlier version has are 0. */
 static __attribute__((noinline)) bool is_plain_of_earlier(const tgl_problem *p)
 {
     if (p->size == offsetof(tgl_problem, grouping)) return true;
@@ -199,7 +199,8 @@ static inline bool has_plain_end(const tgl_operands *o)
     return has_plain_end_of_earlier(o);
 }
 
-/* Whether a run has only A, B, C and host scalars. */
+/* Whether a run has only A, B, C and host scalars, and perhaps a workspace, which it does not use.
+ */
 static inline bool has_matrices_only(const tgl_operands *o)
 {
     return o->alpha_at == NULL && o->beta_at == NULL && o->D == NULL && o->A_array == NULL &&

@@ -228,8 +228,9 @@ static int64_t greatest_common_divisor(int64_t x, int64_t y)
 }
 
 /* Tries as many blocks as the chip holds at once, so that each gets an equal number of tiles. The
- * tiles of one product may differ in size. The number of blocks is therefore coprime to the number
- * of tiles of a product: otherwise a block would compute the same tile of every product. */
+ * tiles of one product may differ in size. The number of blocks is therefore reduced until it is
+ * coprime to the number of tiles of a product: otherwise a block would compute the same tile of
+ * every product. */
 static void batch_mma_search(tgl_search *in)
 {
     batch_mma_geometry g;

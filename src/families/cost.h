@@ -10,14 +10,14 @@
 #include "base/integers.h"
 #include "plan/family.h"
 
-enum { TGL_SCHEDULERS = 4 }; /* warp schedulers of an SM, compute capability 5.0 and later */
+enum { TGL_SCHEDULERS = 4 }; /* warp schedulers of an SM, compute capability 7.0 and later */
 
 /* Additional time before the start of a launch that has more blocks than the chip has SMs, because
  * such a launch does not overlap with the previous one (gemm_launch.c). */
 static const double TGL_LATE_LAUNCH_SECONDS = 2.25e-6;
 
-/* Maximum bytes that a thread may spill if a kernel's registers are limited to make one more block
- * resident. */
+/* Bytes that a thread may spill in kernels whose registers are limited, for example to make one
+ * more block resident. */
 enum { TGL_SPILL_MAX = 64 };
 
 /* ---- Options --------------------------------------------------------------------------------- */
@@ -45,7 +45,8 @@ void tgl_reject(tgl_candidate *c, const char *why);
 
 /* ---- Operands -------------------------------------------------------------------------------- */
 
-/* For tgl_family.example: matrices of one type, with k = 4096 and all leading dimensions 4096. */
+/* For tgl_family.example: A and B of this type, with k = 4096 and all leading dimensions 4096. C
+ * and D have the type, too, but I32 for I8 and BF16 for 8-bit floating-point types. */
 enum { TGL_EXAMPLE_SIDE = 4096 };
 tgl_shape tgl_example_shape(tgl_type type, int64_t m, int64_t n, bool trans_a, bool trans_b);
 
@@ -90,8 +91,8 @@ double tgl_stream_rate(const tgl_chip *chip, double blocks, double in_flight);
 enum { TGL_RING_STATIC_SHARED = 1024 }; /* bytes, with the padding that aligns the stages */
 
 /* Threads of a block: the consumer warpgroups, and the producer, which is a warpgroup if there are
- * several consumers, and a warp if there is one. The family wgmma adds a warp that copies block
- * scale factors. */
+ * several consumers, and a warp if there is one. To blocks with one consumer the family wgmma adds
+ * a warp that copies block scale factors. */
 static inline int tgl_ring_threads(int consumers)
 {
     return consumers * 128 + (consumers > 1 ? 128 : 32);

@@ -93,8 +93,9 @@ static int64_t groups_of(const tgl_decompose *d, int lines)
 }
 
 /* The number of lines that a block converts, if lines are columns of the stored matrix: as many as
- * a block can hold, or fewer if some SMs would be idle. At least 8, because 8 floats of a row in
- * memory are a sector (32 bytes). The number is the same for both operands. */
+ * a block can hold, or fewer if some SMs would be idle. At most TGL_BLOCK_LINES_MAX, and at least
+ * 8, because 8 floats of a row in memory are a sector (32 bytes). The number is the same for both
+ * operands. */
 static int strip_of(const tgl_chip *chip, const tgl_decompose both[BOTH])
 {
     enum { LINES_MIN = 8, LINES_MAX = TGL_BLOCK_LINES_MAX };
@@ -110,8 +111,8 @@ static int strip_of(const tgl_chip *chip, const tgl_decompose both[BOTH])
 }
 
 /* The number of lines that a block converts, if lines are contiguous in memory: as many as a block
- * can hold. If some SMs would be idle, fewer lines, as long as each thread still has a float4 of a
- * line. */
+ * can hold, at most TGL_BLOCK_LINES_MAX. If some SMs would be idle, fewer lines, as long as each
+ * thread still has a float4 of a line. */
 static int rows_of(const tgl_chip *chip, const tgl_decompose *d)
 {
     const int threads = threads_of(d);
@@ -130,7 +131,8 @@ static int block_lines(const tgl_chip *chip, const tgl_decompose both[BOTH], int
 }
 
 /* The number of blocks, a power of two, that should divide a line of this operand among them.
- * Together they hold the whole line, so that it is read from memory once. */
+ * Together they hold the whole line, so that it is read from memory once, unless this takes more
+ * blocks than a cluster can have. */
 static int wanted_parts(const tgl_chip *chip, const tgl_decompose both[BOTH], int number)
 {
     const int64_t values = (int64_t)threads_of(&both[number]) * VALUES;

@@ -27,8 +27,8 @@ typedef struct dmma_row {
 } dmma_row;
 
 /* Columns: name, BM, BN, WM, SLICES, AHEAD, STAGES, MIN_BLOCKS, registers, share. Configurations
- * with slices (_s2) are for launches with one block per SM: the slices give each warp scheduler one
- * or two warps. */
+ * with slices (_s2) are for launches of few tiles: the slices give each warp scheduler one or two
+ * warps, even if an SM has only one block. */
 // clang-format off
 static const dmma_row dmma_rows[] = {
     {"dmma_128x128", 128, 128, 64, 1, 2,  6, 1, 168, 0.96},
@@ -94,7 +94,7 @@ typedef struct dmma_geometry {
     bool exchanged;
     int warps;
     int64_t tile_rows, tile_columns;
-    int64_t whole; /* tiles of the batch that are not split */
+    int64_t whole; /* tiles of the batch that are not split, if others are; else 0 */
     int64_t units; /* units of work: tiles that are not split, and splits of the others */
     tgl_gemm_step step;
 } dmma_geometry;
@@ -364,8 +364,9 @@ static void try_options(tgl_search *in, const dmma_bound *b, int splits, int64_t
                    dmma_least_of_options(b, splits, whole));
 }
 
-/* Tries to split all tiles, unless one split fewer would already give two waves. If the tiles have
- * a last wave that they do not fill, also tries to split only the tiles of that wave. */
+/* Tries to split all tiles, unless one split fewer would already give two waves; for D^T also tries
+ * no splits. If there are several waves, and the tiles of the last one fill at most half of it,
+ * also tries to split only these tiles. */
 static void try_splits(tgl_search *in, bool exchanged)
 {
     dmma_bound b;

@@ -51,8 +51,9 @@ void tgl_add_macros(tgl_list_builder *builder, const tgl_macro *macros, size_t c
 typedef void tgl_macros_fn(const void *geometry, const tgl_shape *part, bool is_unaligned,
                            tgl_list_builder *builder);
 
-/* Adds the step with its kernels and its alternative launches: without a product, aligned,
- * unaligned. geometry: passed to add_macros(). */
+/* Adds the step with its kernels and its alternative launches: without a product (if the host knows
+ * alpha), aligned, unaligned (if needed). For grouped products, adds the pre-pass of groups.h
+ * before it. geometry: passed to add_macros(). */
 void tgl_gemm_launch(const tgl_partition *of, tgl_gemm_step *step, tgl_macros_fn *add_macros,
                      const void *geometry, tgl_list_builder *builder);
 

@@ -42,12 +42,12 @@ typedef struct tgl_gemm_step {
      * of args. */
     struct tgl_gemm_args args;
 
-    /* Tensor maps of A and B, and of D if the kernel stores by TMA. They are passed to the kernel
-     * after args. A map whose base is TGL_VALUE_SCRATCH describes a copy of the operand in the
-     * workspace (repack.h). The pointer to the operand in args is then NULL, unless keeps_operands
-     * is set because the kernel also reads the operand itself. */
+    /* Tensor maps of A and B (dequant: of B only), and of D if the kernel stores by TMA. They are
+     * passed to the kernel after args. A map whose base is TGL_VALUE_SCRATCH describes a copy of
+     * the operand in the workspace (repack.h). The pointer to the operand in args is then NULL,
+     * unless keeps_operands is set because the kernel also reads the operand itself. */
     const tgl_tensor *maps;
-    int map_count; /* 0, 2 or 3 */
+    int map_count; /* 0 to 3 */
     bool keeps_operands;
     /* For the family accurate: the two operands whose tables of panels (decompose.h) an earlier
      * step computes. args.left_tables and args.right_tables point to these tables. scratch_bytes

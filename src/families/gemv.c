@@ -306,8 +306,8 @@ static void gemv_explain(const tgl_chip *chip, const tgl_shape *shape, const tgl
         tgl_gemm_explain_copies(shape, &g.step, out);
 }
 
-/* In this example the vectors are rows of A. If A is transposed they are strided, which only "gemv"
- * supports. */
+/* In this example the vectors are rows of A. If A is transposed they are strided, which with a
+ * K-major B only "gemv" supports. */
 static bool gemv_example(int index, tgl_type type, bool trans_a, bool trans_b, tgl_shape *shape)
 {
     *shape = tgl_example_shape(type, gemv_rows[index].count, TGL_EXAMPLE_SIDE, trans_a, trans_b);

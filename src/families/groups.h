@@ -2,9 +2,10 @@
  *
  * Grouped products (tgl_grouping) of the families with serves_groups. The planner chooses a kernel
  * as if all groups had equal size, that is for a batch (tgl_shape_of_even_groups()). The launch
- * list then has two steps. The pre-pass gemm/groups.cu makes the table of kernels/lib/group_table.h
- * in the workspace. An entry of the table, a span, is a row of tiles of one group; for groups along
- * K it is a whole group. The main kernel has the macro GROUPED and reads its tiles from the table.
+ * list then has one more step: the pre-pass gemm/groups.cu makes the table of
+ * kernels/lib/group_table.h in the workspace. An entry of the table, a span, is a row of tiles of
+ * one group; for groups along K it is a whole group. The main kernel has the macro GROUPED and
+ * reads its tiles from the table.
  */
 #ifndef TGL_FAMILY_GROUPS_H
 #define TGL_FAMILY_GROUPS_H
@@ -33,9 +34,9 @@ tgl_shape tgl_groups_part_shape(const tgl_partition *of);
  * rows of a tile. */
 int64_t tgl_group_spans_max(const tgl_shape *shape, int tile);
 
-/* For kernels whose blocks compute one tile each: sets group_tile, and replaces the step's grid for
- * groups of equal size by one for groups of any size. Returns NULL, or why the grid is impossible.
- * Does nothing without groups. */
+/* For kernels whose blocks compute one tile each: sets group_tile. For groups of rows, replaces the
+ * step's grid for groups of equal size by one for groups of any size. Returns NULL, or why the grid
+ * is impossible. */
 const char *tgl_groups_set_grid(const tgl_shape *shape, int bm, int bn, tgl_gemm_step *step);
 
 /* Adds the step with the pre-pass. Returns the offset of the table in the workspace. tile: rows of

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * gemm/mma.cu: products on the tensor cores by mma.sync, of f16, bf16, FP32 as TF32, f64, and int8,
- * of any shape and alignment. A block computes a tile of D. If the tiles do not fill the chip or
- * the last wave, some of them are split over K (split-K).
+ * gemm/mma.cu: products on the tensor cores by mma.sync, of f16, bf16, e4m3, e5m2, FP32 as TF32,
+ * f64, and int8, of any shape and alignment. A block computes a tile of D. If the tiles do not fill
+ * the chip or the last wave, some of them are split over K (split-K).
  */
 #include "families/bundle_grid.h"
 #include "families/groups.h"

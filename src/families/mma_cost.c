@@ -20,7 +20,8 @@ enum {
     WAIT_CYCLES = 60,       /* cycles of waiting per tile of K: for its barrier and first
                                fragments */
     PLAIN_WAIT_CYCLES = 900,       /* as WAIT_CYCLES, with copies through registers */
-    STORE_BYTES_A_CLOCK = 32,      /* rate of stores of D in aligned groups of four elements */
+    STORE_BYTES_A_CLOCK = 32,      /* rate of stores of D in aligned groups of four elements (f64:
+                                      two) */
     SINGLE_BYTES_A_CLOCK = 8,      /* rate of stores of D as scalars */
     REDUCE_CYCLES = 1200,          /* cycles of a split tile for fences and its counter */
     SPLIT_CYCLES = 400,            /* cycles for each split of a tile, because splits add their sums

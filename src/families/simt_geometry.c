@@ -30,7 +30,7 @@ static int simt_stage_floats(const tgl_shape *s, const simt_row *t)
 
 /* Bytes of shared memory of a block: the stages of each slice. The partial sums of slices and
  * clusters reuse the memory of the stages, and so do the lines of D that a block stores at once
- * (lib/simt_lines.h). */
+ * (lib/simt_lines.h). The largest of these determines the result. */
 static int simt_shared_bytes(const tgl_shape *s, const simt_row *t, int cluster)
 {
     enum { PAD = 4 };

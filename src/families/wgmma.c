@@ -277,7 +277,7 @@ static bool wgmma_example(int index, tgl_type type, bool trans_a, bool trans_b, 
     *shape = tgl_example_shape(type, TGL_EXAMPLE_SIDE, TGL_EXAMPLE_SIDE, trans_a, trans_b);
     if (type == TGL_F32) {
         shape->compute = TGL_COMPUTE_TF32;
-        return !trans_a && trans_b; /* other layouts are repacked to this one */
+        return !trans_a && trans_b; /* by default, other layouts are repacked to this one */
     }
     if (tgl_type_size(type) == 1) return !trans_a && trans_b;
     return type == TGL_F16 || type == TGL_BF16;

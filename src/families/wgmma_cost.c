@@ -197,13 +197,13 @@ static bool has_column_factors(const tgl_shape *s, const wgmma_geometry *g)
     return (g->exchanged ? s->scaling_a : s->scaling_b) == TGL_SCALING_LINE_128;
 }
 
-/* Cycles of a step of K to apply block scale factors. STEP: cycles; the others: FP32 instructions
- * per sum. All three are fitted to 12 times of wgmma_128x96, wgmma_128x128 and wgmma_256x128 on an
- * H200. Factors per column are read from shared memory while other consumers' wgmmas read their
- * operands there. Factors per block of 128 columns must be selected for each column if the columns
- * of a tile can lie in two blocks (an estimate). SHARED: cycles that clusters save in which two
- * blocks share the right tile: 2 % of 8192 cubed by wgmma_256x128 on an H200
- * (docs/notes/2026-11-28-gpu.md). */
+/* Cycles of a step of K to apply block scale factors. STEP: cycles, and COLUMN: FP32 instructions
+ * per sum, are fitted to 12 times of wgmma_128x96, wgmma_128x128 and wgmma_256x128 on an H200.
+ * Factors per column are read from shared memory while other consumers' wgmmas read their operands
+ * there. SELECTED: instructions per sum, an estimate. Factors per block of 128 columns must be
+ * selected for each column if the columns of a tile can lie in two blocks. SHARED: cycles that
+ * clusters save in which two blocks share the right tile: 2 % of 8192 cubed by wgmma_256x128 on an
+ * H200 (docs/notes/2026-11-28-gpu.md). */
 static double factor_cycles(const tgl_shape *s, const wgmma_geometry *g)
 {
     enum { FP32_A_CLOCK = 128 /* of an SM: CUDA programming guide, arithmetic instructions */ };

@@ -100,9 +100,9 @@ static wgmma_side side_of(const tgl_shape *s, const tgl_rectangle *part, bool is
     return x;
 }
 
-/* The pre-pass of an operand. The copy of an 8-bit operand is K-major, and that of TF32, too,
- * unless wgmma takes the operand from registers. The copy of a 16-bit operand keeps its major
- * dimension; but slivers (should_be_k_major()) become K-major. */
+/* The pre-pass of an operand. The copy of an operand of TF32 or of an 8-bit type is K-major. The
+ * copy of a 16-bit operand keeps its major dimension; but slivers (should_be_k_major()) become
+ * K-major. */
 static tgl_repack repack_of(const tgl_shape *s, const wgmma_side *x)
 {
     return (tgl_repack){
@@ -156,7 +156,8 @@ static int results_bytes(const wgmma_geometry *g)
     return box_bytes > 4 * chunk_bytes ? box_bytes : 4 * chunk_bytes;
 }
 
-/* Block scale factors of a tile's rows or columns in a stage: FACTORS_OF() of the kernel. */
+/* Block scale factors of a tile's rows or columns in a stage: at least FACTORS_OF() of the kernel,
+ * where SHIFT_MAX is 0 without groups of rows. */
 static int factors_of(tgl_scaling scaling, int edge)
 {
     enum { BLOCKS_MAX = 4, SHIFT_MAX = 4 }; /* as in lib/wgmma_scales.h */
@@ -173,7 +174,7 @@ static int factor_bytes(const tgl_shape *s, const wgmma_geometry *g)
            (int)sizeof(float);
 }
 
-/* Bytes of struct wgmma_shared of the kernel. */
+/* Bytes of a block's shared memory: at least those of struct wgmma_shared of the kernel. */
 static int wgmma_shared_bytes(const tgl_shape *s, const wgmma_geometry *g)
 {
     enum { BARRIER = 8 }; /* bytes of an mbarrier */
@@ -267,7 +268,7 @@ static const char *group_fault(const tgl_shape *s, const tgl_choice *choice,
     return NULL;
 }
 
-/* Sets the numbers of tiles and units of *g. */
+/* Sets the numbers of tiles and units of *g. Returns NULL, or that they are too large. */
 static const char *count_units(const tgl_shape *s, const tgl_choice *choice, wgmma_geometry *g)
 {
     enum { UNITS_MAX = (1 << 30) - 1 }; /* limit of lib/wgmma_units.h */

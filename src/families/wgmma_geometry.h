@@ -73,7 +73,8 @@ typedef struct wgmma_geometry {
     int stages, boxes;
     int64_t k_chunk;
     int64_t tile_rows, tile_columns; /* D is tile_rows x tile_columns clusters of tiles */
-    int64_t tiles, whole;            /* clusters of tiles in the batch; how many are not split */
+    int64_t tiles, whole;            /* clusters of tiles in the batch; how many are not split, if
+                                        others are, else 0 */
     int64_t units; /* units of work: a unit is a cluster of tiles, or one of its splits */
     tgl_repack repacks[2];
     int repack_count;
@@ -139,9 +140,10 @@ const char *tgl_wgmma_make_geometry(const tgl_chip *chip, const tgl_shape *shape
                                     wgmma_geometry *g);
 
 /* Two parts of tgl_wgmma_make_geometry(), enough to predict the time. tgl_wgmma_set_operands() sets
- * the row, `exchanged`, the operands and their pre-pass. After one such call, any number of choices
- * that differ in clusters and splits may each be passed to tgl_wgmma_set_options(). Both return
- * NULL, or why the choice is impossible, and leave all other members as they are. */
+ * the row, `exchanged`, bk, depth, stages, boxes, the operands and their pre-pass. After one such
+ * call, any number of choices that differ in clusters and splits may each be passed to
+ * tgl_wgmma_set_options(). Both return NULL, or why the choice is impossible, and leave all other
+ * members as they are. */
 const char *tgl_wgmma_set_operands(const tgl_shape *s, const tgl_rectangle *part,
                                    const tgl_choice *choice, wgmma_geometry *g);
 const char *tgl_wgmma_set_options(const tgl_chip *chip, const tgl_shape *s,

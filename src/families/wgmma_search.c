@@ -81,7 +81,8 @@ static void try_clusters(orientation *o)
                 wgmma_try(o, (wgmma_values){.rows = high, .columns = wide});
 }
 
-/* Tries to split all tiles. The sums are added in the workspace or in clusters. */
+/* Tries to split all tiles, unless one split fewer would already give two waves. The sums are added
+ * in the workspace or in clusters. */
 static void wgmma_try_splits(orientation *o)
 {
     for (int i = 2; i <= o->splits_max && o->tiles * (i - 1) < 2 * o->in->chip->sms;

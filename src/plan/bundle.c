@@ -109,9 +109,9 @@ static int64_t round_size(double size)
     return power;
 }
 
-/* Sets m, n and k to their means over the elements of all D, and batch so that as many products of
- * these sizes have about as many elements together. The tiles and the arithmetic are then about
- * those of the bundle. */
+/* Sets m, n and k to their means over the elements of all D, rounded to powers of two. Sets batch
+ * to a power of two, so that D of all `batch` products together has about as many elements as D of
+ * the bundle. The tiles and the arithmetic are then about those of the bundle. */
 static void set_typical_sizes(tgl_shape *s, const struct tgl_bundle_table *bundle)
 {
     double area = 0, m = 0, n = 0, k = 0;

@@ -18,8 +18,9 @@
 /* Must follow gemm_args.h, whose types it uses. */
 #include "../../kernels/lib/bundle_table.h"
 
-/* Whether the product may be computed in a bundle: it has no features that bundles do not have, and
- * is so small that it would not fill the chip. */
+/* Whether the product may be computed in a bundle: it is not empty, has no features that bundles do
+ * not have, is so small that it would not fill the chip, and k and the leading dimensions are below
+ * the limits of bundle.c. */
 bool tgl_bundle_takes(const tgl_chip *chip, const tgl_shape *shape, const tgl_run *run);
 
 /* The class of the product. Only products of one class are computed in one bundle. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The properties of a chip that the planner needs. A device gets the properties of its chip from
- * the driver. A const table has the properties of known chips.
+ * the driver, but some rates from a const table, if this table has the chip.
  */
 #ifndef TGL_CHIPS_H
 #define TGL_CHIPS_H
@@ -15,7 +15,7 @@ typedef struct tgl_chip {
     int capability;   /* compute capability times 10: 90 for 9.0 */
     unsigned features; /* set of TGL_HAS_... (kernel_source.h) */
     int sms;
-    int clock_mhz;        /* clock under load, in MHz */
+    int clock_mhz;        /* clock in MHz: under load if that is known, else the boost clock */
     int fp32_lanes;       /* FP32 FMAs per SM and clock */
     int tensor_flops;     /* FLOPs per SM and clock of the tensor cores, for dense products of
                              16-bit types with FP32 sums; TF32 has half of it from 8.0 on; 0: no

@@ -392,9 +392,9 @@ static void redirect_launch(const tgl_shape *s, const expansion *of, int count, 
     }
 }
 
-/* Lets the main kernel start after the expansion has ended. If the two overlapped, the expansion's
- * many blocks would force the blocks of the main kernel, about one per SM, into an uneven
- * distribution over the SMs. */
+/* Lets the main kernel, unless it is persistent, start after the expansion has ended. If the two
+ * overlapped, the expansion's many blocks would force the blocks of the main kernel, about one per
+ * SM, into an uneven distribution over the SMs. */
 static void start_late(tgl_launch *launch)
 {
     if (!launch->is_persistent && launch->order == TGL_WAITS) launch->order = TGL_AFTER_ALL;

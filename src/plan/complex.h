@@ -28,7 +28,8 @@ tgl_shape tgl_real_shape(const tgl_shape *shape);
  * so that they are not expanded. */
 tgl_shape tgl_pairs_shape(const tgl_shape *shape, tgl_direct direct);
 
-/* The seconds that the pre-passes of a complex product take on the chip; 0 for a real shape. */
+/* The predicted seconds of the pre-passes that expand operands; 0 for a real shape. The steps
+ * `save` and `combine` are not counted. */
 double tgl_complex_seconds(const tgl_chip *chip, const tgl_shape *shape, tgl_direct direct);
 
 /* Bytes of workspace in addition to the workspace of the real product: for the expanded operands, a

@@ -54,9 +54,9 @@ typedef struct tgl_candidate {
     int shared_bytes;           /* bytes of shared memory per block */
     int resident;               /* resident blocks per SM (occupancy) */
     int splits;                 /* number of splits of K; 1: no split-K */
-    bool is_uneven;             /* the splits differ in size, chosen so that they fill the last
-                                   wave */
-    double blocks;              /* number of blocks of all launches */
+    bool is_uneven;             /* the splits are chosen so that they fill the last wave: no SM is
+                                   assumed to be idle in it */
+    double blocks;              /* number of blocks of the main kernel, without pre-passes */
     int64_t workspace_bytes;    /* bytes of workspace, including repacked operands */
     int64_t repacked_bytes;     /* part of workspace_bytes for repacked operands */
     int64_t launches;           /* number of launches for the whole batch */
@@ -81,8 +81,8 @@ typedef struct tgl_candidate {
  * far. */
 typedef struct tgl_search {
     const tgl_chip *chip;
-    const tgl_shape *shape; /* the product; if strips follow, the part of it that whole tiles
-                               compute */
+    const tgl_shape *shape; /* the product, or the part of it that the candidate is to compute:
+                               whole tiles, or a strip */
     tgl_choice asked;       /* family, configuration, and the options that the user has set */
     bool has_strips;        /* strips will be added to the result */
     int64_t workspace_max;  /* workspace limit in bytes */
@@ -93,8 +93,8 @@ typedef struct tgl_search {
 
 /* Predicts the time of search->asked with the options [first, first + count) set to `values`, and
  * replaces search->best if the new candidate is better. least: a lower bound of its time, or 0; if
- * tgl_search_excludes() this bound, nothing is predicted. Returns false if the candidate is
- * rejected. */
+ * tgl_search_excludes() this bound, nothing is predicted. Returns false in this case, and if the
+ * candidate is rejected. */
 bool tgl_search_try(tgl_search *search, int first, int count, const int64_t *values, double least);
 
 /* Whether candidates that take at least `seconds` cannot be the best. Families use it to stop
@@ -109,8 +109,9 @@ typedef struct tgl_partition {
     const tgl_shape *shape; /* the shape of the whole product */
     tgl_choice choice;
     tgl_rectangle part;
-    bool is_strip; /* a strip, which runs concurrently with the tiles of the step before it */
-    bool is_last;  /* no further step follows in the launch list */
+    bool is_strip; /* a strip, which may run concurrently with the step before it */
+    bool is_last;  /* no further partition follows. Only the last step of a complex product
+                      (complex.h) may still follow in the launch list */
 } tgl_partition;
 
 /* ---- The table ------------------------------------------------------------------------------- */
@@ -150,8 +151,8 @@ struct tgl_family {
     const char *(*unsupported_reason)(const tgl_shape *shape, const tgl_chip *chip);
 
     /* Calls tgl_search_try() for the options that are worth trying with
-     * search->asked.configuration. On entry, search->best is the candidate with default options,
-     * which is not rejected. NULL: the family has no options to try. */
+     * search->asked.configuration. On entry, search->best is the candidate with default options, or
+     * the best one of shrink(). It is not rejected. NULL: the family has no options to try. */
     void (*search)(tgl_search *search);
 
     /* Calls tgl_search_try() for options that need less workspace, if the default options exceed
@@ -176,7 +177,7 @@ struct tgl_family {
 
     /* Sets *shape to a large product for which the configuration is made, with this type and these
      * transposes; tgl_warm() compiles the kernels of this product. Returns false if there is no
-     * kernel for the type, or if the kernel of another layout serves this layout, too. */
+     * kernel for the type or layout, or if the kernel of another layout serves this layout, too. */
     bool (*example)(int configuration, tgl_type type, bool trans_a, bool trans_b, tgl_shape *shape);
 };
 

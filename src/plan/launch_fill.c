@@ -105,8 +105,8 @@ static void put_i32(unsigned char *to, double value)
     memcpy(to, &integer, sizeof integer);
 }
 
-/* Bytes in the run's scratch for the result of an operand's pre-pass (the kernels that convert it);
- * 0: the run does not execute the pre-pass. run: NULL for a run that does. */
+/* Bytes in the run's scratch for the result of an operand's pre-pass (the kernels that convert it).
+ * 0: it is in run->kept, or the run is a preparation. run: NULL for a run without kept results. */
 static size_t computed_bytes(const tgl_launch_list *list, const tgl_run *run, int operand)
 {
     const bool is_computed = run == NULL || (run->kept[operand] == NULL && !run->is_preparation);
@@ -134,8 +134,8 @@ size_t tgl_list_scratch_of(const tgl_launch_list *list, const tgl_run *run)
     return saved_at(list, run) + saved_bytes(list, run);
 }
 
-/* Address of the result of an operand's pre-pass (the kernels that convert it): kept from an
- * earlier run, or in the scratch of this run. NULL: the run uses none. */
+/* Address of the result of an operand's pre-pass (the kernels that convert it): run->kept, from an
+ * earlier run or for a preparation, or else in the scratch of this run. NULL: the run uses none. */
 static const char *kept_block(const tgl_launch_list *list, const tgl_run *run, int operand,
                               const char *scratch)
 {

@@ -126,7 +126,7 @@ typedef struct tgl_condition {
     int alignment;    /* in bytes */
     int64_t offset;   /* byte offset from the operand's address */
     bool is_in_block; /* for TGL_IF_ALIGNED and TGL_IF_MISALIGNED: the launch reads the result of
-                         the operand's pre-pass, which is always aligned (TGL_VALUE_KEPT) */
+                         the operand's pre-pass (TGL_VALUE_KEPT, _SCRATCH), which begins aligned */
     tgl_combining combining; /* for TGL_IF_COMBINED */
 } tgl_condition;
 
@@ -254,7 +254,7 @@ typedef struct tgl_list_builder {
 
 void tgl_list_begin(tgl_list_builder *builder, tgl_launch_list *list);
 
-/* Gives the next kernel a macro: " NAME=value". */
+/* Gives the next kernel a macro, "NAME=value". */
 void tgl_list_macro(tgl_list_builder *builder, const char *name, int64_t value);
 
 /* Adds a kernel with the macros that were given since the last kernel, or finds an equal one in the
@@ -283,7 +283,7 @@ void tgl_list_patch(tgl_list_builder *builder, const tgl_patch *patch);
 void tgl_list_patch_value(tgl_list_builder *builder, tgl_value value, int index, size_t at,
                           int64_t offset);
 
-/* Adds a tensor map or a flag to the list; returns its index. */
+/* Adds a tensor map or a flag to the list; returns its index, or -1 after a failure. */
 int tgl_list_tensor(tgl_list_builder *builder, const tgl_tensor *tensor);
 int tgl_list_flag(tgl_list_builder *builder, const tgl_flag *flag);
 
@@ -292,14 +292,14 @@ int tgl_list_flag(tgl_list_builder *builder, const tgl_flag *flag);
 tgl_status tgl_list_end(tgl_list_builder *builder);
 
 /* In launch_check.c: checks a list. Returns TGL_OK; TGL_GRID_TOO_LARGE; or TGL_BAD_ARGUMENT for a
- * mistake of a family. Such mistakes are a patch outside the arguments, an alignment that is not a
- * power of two, or a flag that no earlier step sets. */
+ * mistake of a family, for example a patch outside the arguments, an alignment that is not a power
+ * of two, or a flag that no earlier step sets. */
 tgl_status tgl_list_check(const tgl_launch_list *list);
 
 /* ---- At a run (launch_fill.c) ---------------------------------------------------------------- */
 
-/* Whether the run can use the list: the matrix of each tensor map that is not optional begins at a
- * multiple of TGL_MAP_ALIGNMENT bytes. */
+/* Whether the run can use the list: the matrix of each tensor map that its launches need (that is
+ * not optional) begins at a multiple of TGL_MAP_ALIGNMENT bytes. */
 bool tgl_list_takes(const tgl_launch_list *list, const tgl_run *run);
 
 /* The alternative of a step that a run takes; NULL: the run skips the step. */

@@ -68,8 +68,9 @@ static void note_stale(tgl_consulted *said, const char *why)
     said->why_stale = why;
 }
 
-/* Considers a line of the wisdom. The caller passes the fastest kernels first, so that the first
- * usable line determines *best. own: the kernel string of the planner's choice without wisdom. */
+/* Considers a line of the wisdom. The caller passes the lines in the order of tgl_wisdom_find(), so
+ * that the first usable line determines *best. own: the kernel string of the planner's choice
+ * without wisdom. */
 static void consider(const tgl_chip *chip, const tgl_shape *shape, const tgl_request *request,
                      const tgl_candidate *choice, const char *own, const tgl_measured *line,
                      tgl_consulted *said, tgl_candidate *best)
@@ -242,9 +243,9 @@ static int option_of(const tgl_family *family, const char *name)
     return -1;
 }
 
-/* Adds the candidate that differs from `of` in one option, which gets this value; a negative value
- * adds none. The planner chooses the option `whole` anew, because the best number of tiles that are
- * computed without split-K depends on the other options. */
+/* Adds the candidate that differs from `of` in one option, which gets this value; adds none if the
+ * value is negative or that of `of`. The planner chooses the option `whole` anew, because the best
+ * number of tiles that are computed without split-K depends on the other options. */
 static void add_variant(const tgl_chip *chip, const tgl_shape *shape, const tgl_request *request,
                         const tgl_candidate *choice, const tgl_request *of, int option, int value,
                         candidate_list *list)

@@ -39,12 +39,12 @@ int tgl_planner_promising(const tgl_chip *chip, const tgl_shape *shape, const tg
                           const tgl_candidate *choice, tgl_candidate **list);
 
 /* As tgl_planner_promising(), but *list := variants of the candidate with this kernel string. In
- * each variant one option has another value. */
+ * each variant one option has another value. Returns 0 also if no variant is worth measuring. */
 int tgl_planner_variants(const tgl_chip *chip, const tgl_shape *shape, const tgl_request *request,
                          const tgl_candidate *choice, const char *kernel, tgl_candidate **list);
 
 /* source := tgl_wisdom_source() of the launches of a candidate, which must not be rejected. False:
- * no memory. */
+ * the launch list cannot be made, for example because memory is exhausted; source is then "". */
 bool tgl_planner_source(const tgl_chip *chip, const tgl_shape *shape,
                         const tgl_candidate *candidate, char source[TGL_SOURCE_SIZE]);
 

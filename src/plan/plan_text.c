@@ -67,8 +67,9 @@ static void add_candidate(tgl_text *out, const tgl_candidate *c)
                      c->splits, c->strip_count, c->resident, c->waves, ceiling(c));
 }
 
-/* Lists the candidates of each configuration: the best one without strips, and the best one with
- * strips. Returns their number. */
+/* Lists the candidates of each configuration that the planner may choose: the best one without
+ * strips, which may be rejected, and the best one with strips, if there is one. Returns their
+ * number. */
 static int list_candidates(const tgl_chip *chip, const tgl_shape *shape, tgl_candidate *candidates)
 {
     tgl_choice choice;

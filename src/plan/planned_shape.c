@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Each function calls those of complex.h and widen.h, which do nothing for shapes without complex
- * elements or without weights.
+ * Plans complex products and products of weights by the functions of complex.h and widen.h, which
+ * do nothing for other shapes.
  */
 #include "plan/planned_shape.h"
 #include "plan/complex.h"

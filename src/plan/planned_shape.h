@@ -24,7 +24,7 @@ tgl_shape tgl_planned_shape(const tgl_shape *s, tgl_direct direct);
 /* The bytes of a workspace limit that remain for the planned product, as tgl_complex_rest(). */
 int64_t tgl_planned_rest(const tgl_shape *s, int64_t limit, tgl_direct direct);
 
-/* Predicted seconds of all pre-passes; 0 if the product needs none. */
+/* Predicted seconds of the pre-passes that expand operands; 0 if the product needs none. */
 double tgl_planned_seconds(const tgl_chip *chip, const tgl_shape *s, tgl_direct direct);
 
 /* Adds the pre-passes. The caller then adds the steps of the planned product and calls

@@ -122,8 +122,8 @@ static int find_strips(const tgl_choice *choice, const tgl_shape *s, tgl_rectang
     return count;
 }
 
-/* The best candidate of all families for a strip of this shape. A candidate with a single block per
- * SM must be faster by the factor ONE_BLOCK_PENALTY. */
+/* The best candidate for a strip of this shape, of all families with serves_strips. A candidate
+ * with a single block per SM must be faster by the factor ONE_BLOCK_PENALTY. */
 static void search_for_strip(const planning *p, const tgl_shape *shape, int64_t workspace_max,
                              tgl_candidate *best)
 {
@@ -346,8 +346,8 @@ static int take_first(ranking *r, int first, int end, double limit)
 }
 
 /* Compares the configurations of the ranking in order of their lower bounds, until no bound is
- * below the best time. Begins with the first configuration of each family, because the bounds of
- * some families are closer to their predictions than those of others. */
+ * below the best time. Begins with the configuration of each family that has the family's lowest
+ * bound, because the bounds of some families are closer to their predictions than others'. */
 static void compare_ranked(planning *p, const tgl_shape *shape, ranking *r, tgl_candidate *best,
                            int *best_index)
 {

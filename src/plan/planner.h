@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The planner chooses a configuration of a kernel family for a problem on a chip. It depends only
- * on the problem, the properties of the chip and the tuned table. It enumerates the candidates,
- * predicts the time of each, and takes the fastest, unless the tuned table has an entry for this
- * shape or a similar one. It contains no device code.
+ * The planner chooses a configuration of a kernel family for a problem on a chip. The choice
+ * depends only on the problem, the request, the properties of the chip and the tuned table. The
+ * planner enumerates the candidates, predicts the time of each whose lower bound does not exclude
+ * it, and takes the fastest, unless the tuned table has an entry for this shape or a similar one.
+ * It contains no device code.
  */
 #ifndef TGL_PLANNER_H
 #define TGL_PLANNER_H

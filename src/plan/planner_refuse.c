@@ -9,8 +9,8 @@
 #include "plan/widen.h"
 #include "problem/describe.h"
 
-/* Why no kernel can compute these groups, a static text; NULL: kernels can. The limits are on the
- * sum of all groups; the planner itself sees only one group of average size. */
+/* Why no kernel can compute these groups, a static text; NULL: no such reason. The limits of m and
+ * k are on the sum of all groups; the planner itself sees a batch of groups of average size. */
 static const char *groups_fault(const tgl_shape *s)
 {
     if (s->grouping == TGL_GROUPED_NONE) return NULL;
@@ -21,8 +21,8 @@ static const char *groups_fault(const tgl_shape *s)
                : NULL;
 }
 
-/* The reason of the first family (*said_by) if no family supports the problem on the chip; NULL:
- * some family does. */
+/* The reason of the first family (*said_by) if no family that the planner may choose supports the
+ * problem on the chip; NULL: some family does. */
 static const char *unsupported_by_all(const tgl_chip *chip, const tgl_shape *shape,
                                       const tgl_family **said_by)
 {

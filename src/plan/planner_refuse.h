@@ -7,9 +7,9 @@
 
 #include "plan/kernel_string.h"
 
-/* Returns TGL_UNSUPPORTED if no kernel can compute the product. asked: the shape of the caller;
- * shape: the shape without complex elements or weights that the families get. If the request names
- * a kernel, only general limits are checked. */
+/* Returns TGL_UNSUPPORTED if no kernel can compute the product, else TGL_OK. asked: the shape of
+ * the caller; shape: the one that the families get, without complex elements or weights. If the
+ * request names a kernel, only the limits of groups are checked. */
 tgl_status tgl_planner_check(const tgl_chip *chip, const tgl_shape *asked, const tgl_shape *shape,
                              const tgl_request *request);
 

@@ -22,7 +22,7 @@ int64_t tgl_widened_bytes(const tgl_shape *shape);
 /* The bytes of a workspace limit that remain for the 16-bit product, as tgl_complex_rest(). */
 int64_t tgl_widened_rest(const tgl_shape *shape, int64_t limit);
 
-/* Predicted seconds of the pre-pass; 0 for a shape without weights. */
+/* Predicted seconds of the pre-pass; 0 for a shape without weights, or if k is 0. */
 double tgl_widen_seconds(const tgl_chip *chip, const tgl_shape *shape);
 
 /* What tgl_widen_begin() leaves to tgl_widen_end(). */

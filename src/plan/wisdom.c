@@ -121,7 +121,7 @@ static bool read_measured(char *const fields[FIELDS], tgl_measured *m)
     return true;
 }
 
-/* ---- The table, whose lock the caller holds -------------------------------------------------- */
+/* ---- The table: the caller holds the lock, or opens the wisdom ------------------------------- */
 
 /* The FNV-1a hash of the text. */
 static uint64_t hash_of(const char *product)

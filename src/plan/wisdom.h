@@ -82,7 +82,7 @@ void tgl_wisdom_each(tgl_wisdom *wisdom, const char *types, tgl_wisdom_visit *vi
 bool tgl_wisdom_is_empty(tgl_wisdom *wisdom);
 
 /* *peer := the time of another library for the product, at the power limit or in bursts. False:
- * there is none. */
+ * there is none that is not stale. */
 bool tgl_wisdom_peer(tgl_wisdom *wisdom, const tgl_shape *shape, bool is_sustained,
                      tgl_measured *peer);
 
@@ -93,8 +93,8 @@ extern const char tgl_wisdom_peer_source[TGL_SOURCE_SIZE];
 /* Keeps a measurement in memory, and appends it to the file if the file can be written. */
 void tgl_wisdom_add(tgl_wisdom *wisdom, const tgl_shape *shape, const tgl_measured *measured);
 
-/* Writes a hash, in hexadecimal, of everything that the kernels of a launch list are compiled
- * from. */
+/* Writes a hash, in hexadecimal, of everything that the kernels of a launch list are compiled from,
+ * except an epilogue expression, whose hash is in tgl_shape_key(). */
 void tgl_wisdom_source(const tgl_launch_list *list, char source[TGL_SOURCE_SIZE]);
 
 #endif
