@@ -598,7 +598,9 @@ typedef enum tgl_activation {
  * The right side is computed in the accumulation type and rounded once, to D's type. As in
  * tgl_gemm(), alpha == 0 reads neither A nor B, and beta == 0 does not read C; bias, activation and
  * residual are still applied then. Products of complex types take neither an activation nor an
- * expression (TGL_BAD_EPILOGUE).
+ * expression (TGL_BAD_EPILOGUE). Products of I8 without scales take RELU as the only activation, no
+ * expression, and a bias and a residual of I32. No product takes a bias or residual of 8 bits,
+ * which is the default if D has 8 bits (TGL_UNSUPPORTED).
  *
  * expression: a C expression of the accumulation type T, in place of activation(...):
  *     D := expression + residual
