@@ -280,10 +280,10 @@ TGL_API tgl_status tgl_device_trim(tgl_device *dev);
  *     A of F16 or BF16, B of      F32              the type of A, or F32
  *     I8 or I4 (weights)
  * Other combinations give TGL_BAD_TYPE. This version has kernels for the first three rows and
- * the last three on all devices. On cuda before compute capability 8.0, F64, C128, F16 and BF16 are
- * supported only with few rows or columns or small matrices. cpu, sim, and cuda from compute
- * capability 8.0 on have kernels for I8 and F8. With scales, products of I8 cannot have a C or D of
- * I32 (TGL_UNSUPPORTED).
+ * the last three on all devices. On cuda before compute capability 8.0, F64, C128, F16, BF16 and
+ * weights are supported only with few rows or columns or small matrices. cpu, sim, and cuda from
+ * compute capability 8.0 on have kernels for I8 and F8. With scales, products of I8 cannot have a C
+ * or D of I32 (TGL_UNSUPPORTED).
  *
  * Results in I32 are exact modulo 2^32: sums wrap around, and so does the arithmetic with alpha,
  * beta and the epilogue. alpha and beta must be integers of 32 bits. With scales the sums wrap too,
@@ -304,8 +304,8 @@ TGL_API tgl_status tgl_device_trim(tgl_device *dev);
  * where the factor (scaling_b, scale_b) and the zero point (type_zero_b, zero_b) are those of its
  * column and its group of successive k. Without factors w = q. D is the product of A and w, with
  * the epilogue as for any product. w is computed in F32. Some kernels round it once, to the type of
- * A. Others do not round it: they multiply A by q - zero, which is exact in the type of A, and
- * multiply the F32 sum of a group by the factor.
+ * A; on cuda and sim these need workspace. Others do not round it: they multiply A by q - zero,
+ * which is exact in the type of A, and multiply the F32 sum of a group by the factor.
  *
  * Two elements of I4, -8 to 7 in two's complement, are in one byte: element 2i in the four low bits
  * of byte i, element 2i+1 in the high bits. ldb and stride_b count elements and must be even, so
@@ -849,8 +849,9 @@ typedef enum tgl_side { TGL_SIDE_A = 1, TGL_SIDE_B = 2 } tgl_side;
  *
  * plan: a plan of one of the products. Other plans of the same device can use *prepared if their
  *   operand has the same sizes, type, order, transpose, leading dimension and batch, whatever their
- *   other operand is. A plan that cannot use *prepared (because of its compute mode, its kernel or
- *   its workspace limit, or because its device is cpu) accepts it and runs as it would without it.
+ *   other operand is; only for complex types it must be conjugated if that of `plan` is, and only
+ *   then. A plan that cannot use *prepared (because of its compute mode, its kernel or its
+ * workspace limit, or because its device is cpu) accepts it and runs as it would without it.
  * matrix: the operand A or B of the runs, which must have TGL_STRIDED. The matrix stays the
  *   caller's, and must stay valid and unchanged as long as *prepared is used, because products may
  *   read it as well. If its elements change, results are undefined until it is prepared again.
