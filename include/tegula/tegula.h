@@ -851,7 +851,7 @@ typedef enum tgl_side { TGL_SIDE_A = 1, TGL_SIDE_B = 2 } tgl_side;
  *   operand has the same sizes, type, order, transpose, leading dimension and batch, whatever their
  *   other operand is; only for complex types it must be conjugated if that of `plan` is, and only
  *   then. A plan that cannot use *prepared (because of its compute mode, its kernel or its
- * workspace limit, or because its device is cpu) accepts it and runs as it would without it.
+ *   workspace limit, or because its device is cpu) accepts it and runs as it would without it.
  * matrix: the operand A or B of the runs, which must have TGL_STRIDED. The matrix stays the
  *   caller's, and must stay valid and unchanged as long as *prepared is used, because products may
  *   read it as well. If its elements change, results are undefined until it is prepared again.
