@@ -22,10 +22,10 @@
  *
  * Conventions, besides those of tegula.h:
  *   - "Collective" functions are called by all ranks, in the same order.
- *   - The arguments of a collective function are the same on all ranks, except for pointers,
- *     leading dimensions and the device. If they differ, if ranks run different plans or call
- *     different functions that create or run plans, or if one rank cannot do its part, all ranks
- *     return the same status, and tgl_dist_last_error() names a rank that caused it.
+ *   - The arguments of a collective function are the same on all ranks, except for pointers, memory
+ *     limits, leading dimensions and the device. If they differ, if ranks run different plans or
+ *     call different functions that create or run plans, or if one rank cannot do its part, all
+ *     ranks return the same status, and tgl_dist_last_error() names a rank that caused it.
  *   - The plan fixes the order of additions: results are bitwise the same from run to run. Sums
  *     over ranks are in the accumulation type. If the transport has collective operations (GPUs),
  *     partial sums travel in the type of C, and each rank rounds the sum that it passes on.
@@ -207,7 +207,7 @@ typedef struct tgl_dist_machine {
  * transport: tgl_dist_close() closes it, and after a failure this function does. The device stays
  * the caller's and must be closed after *dist. Libraries of transports call this function; programs
  * call tgl_dist_open_mpi() of tegula/mpi.h or tgl_dist_open_nccl() of tegula/nccl.h. Collective.
- * machine may be NULL. Returns TGL_OK; TGL_BAD_ARGUMENT; TGL_NO_MEMORY; TGL_COMMUNICATION. */
+ * machine may be NULL. Returns TGL_OK; TGL_BAD_ARGUMENT; TGL_NO_MEMORY. */
 TGL_API tgl_status tgl_dist_open(const tgl_dist_transport *transport, tgl_device *dev,
                                  const tgl_dist_machine *machine, tgl_dist **dist);
 
@@ -246,7 +246,8 @@ typedef struct tgl_dist_options {
      * once. A rank passes the part of the bias that belongs to its rows or columns of C. The
      * epilogue must have no residual, no expression and no amax. NULL: no epilogue. */
     const tgl_epilogue *epilogue;
-    int64_t memory_limit; /* bytes that a rank may allocate besides its matrices; 0: no limit */
+    int64_t memory_limit; /* bytes that a rank may allocate besides its matrices; the smallest limit
+                             of all ranks holds for each; 0: no limit */
     int64_t panel;        /* elements of a panel along the axis of the loop; 0: the planner
                              chooses */
     int parts_m, parts_n, parts_k; /* the grid of the product: how many parts m, n and k have; 0:
@@ -263,7 +264,8 @@ typedef struct tgl_dist_options {
  *   ldb and ldc are 0, there are no D and no grouping, scalars are on the host.
  *   A and B are F32, F64, F16, BF16 or I8: other types give TGL_UNSUPPORTED.
  * a, b, c: the layouts of the stored matrices A (m x k, or k x m if it is transposed), B and C.
- * If the memory limit is too small, or a rank has less memory, panels are shorter.
+ * If the memory limit is too small, or a rank has less memory, panels are shorter, unless
+ * options->panel gives their length.
  * Returns TGL_OK; what tgl_problem_check() returns; TGL_BAD_LDA, TGL_BAD_LDB, TGL_BAD_LDC (of a
  * layout); TGL_BAD_ARGUMENT (another error of a layout, or layouts that do not fit the problem);
  * TGL_BAD_EPILOGUE; TGL_UNSUPPORTED; TGL_NO_MEMORY (also with the shortest panels);

@@ -23,14 +23,15 @@ typedef struct tgl_mpi_options {
 
 /* *dist := a communicator of the ranks of `comm`, which is duplicated. dev: a cpu device, which
  * stays the caller's. options may be NULL. The program must have initialised MPI, and only one
- * thread at a time may call MPI. Collective. Returns TGL_OK; TGL_BAD_ARGUMENT (MPI is not
- * initialised, or dev is not a cpu device); TGL_NO_MEMORY; TGL_COMMUNICATION. */
+ * thread at a time may call MPI. Collective. Returns TGL_OK; TGL_BAD_ARGUMENT (NULL; options; MPI
+ * is not initialised, or is finalised; not a cpu device); TGL_NO_MEMORY; TGL_COMMUNICATION. */
 TGL_API tgl_status tgl_dist_open_mpi(MPI_Comm comm, tgl_device *dev, const tgl_mpi_options *options,
                                      tgl_dist **dist);
 
 /* Fills *transport, which the caller then passes to tgl_dist_open(), for the ranks of
  * MPI_COMM_WORLD. It is meant for programs that load this library at run time. If the program has
- * not initialised MPI, this function does, and closing the transport finalises it. Collective.
+ * not initialised MPI, this function does, and closing the transport finalises it, unless a rank
+ * was lost. Collective.
  * timeout_s as in tgl_mpi_options. Returns TGL_OK; TGL_BAD_ARGUMENT (the transport is NULL, the
  * timeout is negative, or MPI is finalised); TGL_NO_MEMORY; TGL_COMMUNICATION. After a failure MPI
  * is finalised if this function had initialised it. */

@@ -10,11 +10,12 @@
  *     tgl_nccl_options options = {.size = sizeof options, .id = id, .rank = rank, .ranks = 2};
  *     tgl_dist_open_nccl(&options, dev, &dist);
  *
- * The ranks of one host move data with the copy engines of their GPUs, which write into the memory
- * of the other GPUs, so that communication occupies no SM. Between hosts NCCL moves the data. If a
- * product is too small to overlap with messages, NCCL's all-gather, reduce-scatter or all-reduce is
- * enqueued before or after it instead; NCCL then adds in the type of C. The rule of NCCL for
- * programs with several communicators holds: all ranks enqueue their work in the same order.
+ * If all ranks are on one host, they move data with the copy engines of their GPUs, which write
+ * into the memory of the other GPUs, so that communication occupies no SM. Otherwise NCCL moves all
+ * data, also between GPUs of one host. If a product is too small to overlap with messages, NCCL's
+ * all-gather, reduce-scatter or all-reduce is enqueued before or after it instead; NCCL then adds
+ * in the type of C. The rule of NCCL for programs with several communicators holds: all ranks
+ * enqueue their work in the same order.
  */
 #ifndef TEGULA_NCCL_H
 #define TEGULA_NCCL_H
@@ -39,7 +40,8 @@ typedef struct tgl_nccl_options {
     void *comm;              /* a caller's ncclComm_t, which is not closed, but is aborted after a
                                 TGL_COMMUNICATION and never used again; NULL: a communicator is made
                                 from `id` */
-    const unsigned char *id; /* result of tgl_dist_nccl_id() on one rank, the same for all ranks */
+    const unsigned char *id; /* result of tgl_dist_nccl_id() on one rank, the same for all ranks;
+                                NULL: `comm` is given */
     int rank, ranks;         /* this rank and the number of ranks, used with `id` */
     void *stream;            /* the stream of the products, a CUstream of the device's primary
                                 context; NULL: the default stream */
@@ -50,8 +52,8 @@ typedef struct tgl_nccl_options {
 } tgl_nccl_options;
 
 /* id := a new unique id of NCCL, for one communicator: TGL_NCCL_ID_BYTES bytes. The process must
- * stay alive until the communicator is made. Returns TGL_OK; TGL_UNSUPPORTED (no NCCL);
- * TGL_COMMUNICATION. */
+ * stay alive until the communicator is made. Returns TGL_OK; TGL_BAD_ARGUMENT (NULL);
+ * TGL_UNSUPPORTED (no NCCL); TGL_COMMUNICATION. */
 TGL_API tgl_status tgl_dist_nccl_id(unsigned char *id);
 
 /* *dist := a communicator of GPUs, one for each rank. dev: a cuda device of the primary context,

@@ -89,9 +89,10 @@ typedef enum tgl_status {
                                 odd, with B of I4 */
     TGL_BAD_LDC = 12,        /* less than a row (row-major) or column (column-major) of C */
     TGL_BAD_BATCH = 13,      /* a negative batch count */
-    TGL_BAD_STRIDE_A = 14,   /* negative */
-    TGL_BAD_STRIDE_B = 15,   /* negative; or odd, with B of I4 */
-    TGL_BAD_STRIDE_C = 16,   /* negative, or so small that two C of the batch would overlap */
+    TGL_BAD_STRIDE_A = 14,   /* negative; or not 0, but A has all groups (tgl_grouping) */
+    TGL_BAD_STRIDE_B = 15,   /* negative; or odd, with B of I4; or not 0, but B has all groups */
+    TGL_BAD_STRIDE_C = 16,   /* negative, or so small that two C of the batch would overlap; or not
+                                0, but C has all groups */
     TGL_BAD_A = 17,          /* A is read but NULL, or not aligned to its element size */
     TGL_BAD_B = 18,          /* B is read but NULL, or not aligned to its element size */
     TGL_BAD_C = 19,          /* C is accessed but NULL, or not aligned to its element size */
@@ -116,27 +117,32 @@ typedef enum tgl_status {
     TGL_BAD_BIAS = 35,       /* the bias is NULL or not aligned, or the epilogue has no bias */
     TGL_BAD_RESIDUAL = 36,   /* the residual is NULL or not aligned, or the epilogue has no
                                 residual */
-    TGL_BAD_LDD = 37,        /* less than a row (row-major) or column (column-major) of D */
-    TGL_BAD_STRIDE_D = 38,   /* negative, or so small that two D of the batch would overlap */
+    TGL_BAD_LDD = 37,        /* less than a row (row-major) or column (column-major) of D; or not 0,
+                                but the problem has no D */
+    TGL_BAD_STRIDE_D = 38,   /* negative, or so small that two D of the batch would overlap; or not
+                                0, but D has all groups or the problem has no D */
     TGL_BAD_D = 39,          /* D is NULL or not aligned, or the problem has no D */
-    TGL_BAD_SCALAR = 40,     /* a pointer to alpha or beta is NULL or not aligned; or in a product
-                                in I32 alpha or beta is not an integer of 32 bits, or in a real
-                                product it has an imaginary part */
+    TGL_BAD_SCALAR = 40,     /* a pointer to alpha or beta is NULL or not aligned, or given, but the
+                                scalars are values; or in a product in I32 alpha or beta is not an
+                                integer of 32 bits, or in a real product it has an imaginary part */
     TGL_BAD_SCALE = 41,      /* a scale is NULL or not aligned, or the problem has no such scale;
                                 ld_scale_a or ld_scale_b is too small, or not 0 although the problem
                                 has no block scale factors; or zero_b is NULL or given without
-                                type_zero_b; or scale_group is not 32, 64 or 128, or not 0 without
-                                TGL_SCALING_GROUP; or stride_scale_b is negative, or not 0 without
-                                factors of weights; or amax_d is NULL or not aligned, or not NULL
-                                although epilogue.amax is 0 */
-    TGL_BAD_WORKSPACE = 42,  /* the caller's workspace is too small or not aligned to 256 bytes */
+                                type_zero_b, or type_zero_b is given without factors; or scale_group
+                                is not 32, 64 or 128, or not 0 without TGL_SCALING_GROUP; or
+                                stride_scale_b is negative, or not 0 without factors of weights; or
+                                amax_d is NULL or not aligned, or not NULL although epilogue.amax is
+                                0 */
+    TGL_BAD_WORKSPACE = 42,  /* the caller's workspace is too small or not aligned to 256 bytes, or
+                                it is given to tgl_gemm_host() */
     TGL_COMMUNICATION = 43,  /* tegula/dist.h: a rank did not answer in time, or a link failed */
     TGL_BAD_GROUPS = 44,     /* an invalid grouping; the groups are NULL or not aligned, or the
-                                problem has none; cpu: sizes that are negative or exceed the rows */
+                                problem has none; cpu: sizes that are negative, or exceed the rows
+                                or k */
 } tgl_status;
 
-/* The identifier of a status, such as "TGL_BAD_LDA", and one sentence that explains it.
- * Static text, never NULL; a value outside the enum gives "TGL_UNKNOWN_STATUS". */
+/* The identifier of a status, such as "TGL_BAD_LDA", and a phrase that explains it. Static text,
+ * never NULL; a value outside the enum gives "TGL_UNKNOWN_STATUS" and a phrase that says so. */
 TGL_API const char *tgl_status_name(tgl_status status);
 TGL_API const char *tgl_status_text(tgl_status status);
 
@@ -149,8 +155,8 @@ typedef struct tgl_device tgl_device;
 
 typedef struct tgl_device_options {
     size_t size;         /* sizeof(tgl_device_options) */
-    int threads;         /* cpu, sim: the maximum number of threads; 0: OMP_NUM_THREADS if set, else
-                            the number of processors */
+    int threads;         /* cpu, sim: the maximum number of threads; 0: the number of processors, or
+                            OMP_NUM_THREADS if that is less. Reduced to 1024 (cpu) or 16 (sim) */
     int current_context; /* cuda: 1: use the calling thread's current CUDA context, which must
                             belong to the named GPU and outlive the device; 0: use the GPU's primary
                             context */
@@ -180,9 +186,10 @@ TGL_API const char *tgl_device_name(const tgl_device *dev);
 
 /* Copies the error message of the calling thread's latest failed call to text, at most size bytes
  * with the terminating zero, and returns the length of the whole message, as snprintf does. The
- * message may have several lines: with TGL_COMPILE it contains the compiler's log. It is empty if
- * no call of this thread has failed yet. Call this function right after a failure: a later call may
- * replace the message even if it succeeds, because some calls try alternatives that may fail. */
+ * message may have several lines: with TGL_COMPILE it contains the compiler's log. It has at most
+ * 8191 bytes, and is empty if no call of this thread has failed yet. Call this function right after
+ * a failure: a later call may replace the message even if it succeeds, because some calls try
+ * alternatives that may fail. */
 TGL_API size_t tgl_last_error(char *text, size_t size);
 
 /* The properties of a device as pairs of text, for people to read: index 0, 1, ... until the
@@ -193,7 +200,8 @@ TGL_API tgl_status tgl_device_property(const tgl_device *dev, int index, const c
 
 /* Numeric properties of a device. */
 typedef enum tgl_number {
-    TGL_NUMBER_PROCESSORS = 0,         /* cuda: SMs; cpu: processors that this process may use */
+    TGL_NUMBER_PROCESSORS = 0,         /* cuda: SMs; cpu: processors that this process may use;
+                                          sim: 1, its only number */
     TGL_NUMBER_CLOCK_HZ = 1,           /* cuda: the maximum SM clock */
     TGL_NUMBER_MEMORY_BYTES = 2,       /* the device's memory */
     TGL_NUMBER_MEMORY_BYTES_PER_S = 3, /* cuda: peak bandwidth, from memory clock and bus width */
@@ -228,7 +236,8 @@ typedef enum tgl_ceiling {
     TGL_CEILING_COPY = 2,    /* bytes/s, read plus written, of a large copy in device memory */
 } tgl_ceiling;
 
-/* Returns TGL_OK and *value > 0; TGL_UNSUPPORTED (sim); TGL_NO_MEMORY; TGL_DRIVER. */
+/* Returns TGL_OK and *value > 0; TGL_BAD_ARGUMENT; TGL_UNSUPPORTED (sim); TGL_NO_MEMORY; cuda also:
+ * TGL_NO_COMPILER; TGL_COMPILE; TGL_DRIVER; TGL_DEVICE_LOST. */
 TGL_API tgl_status tgl_device_measure(tgl_device *dev, tgl_ceiling ceiling, double *value);
 
 /* ---- Memory ---------------------------------------------------------------------------------- */
@@ -252,9 +261,9 @@ TGL_API tgl_status tgl_download(tgl_device *dev, void *host_dst, const void *dev
 TGL_API tgl_status tgl_device_sync(tgl_device *dev);
 
 /* Frees the memory that the device keeps for later calls, unless a call is using it: cached plans
- * of tgl_gemm(), kernels that no plan uses, workspace, and buffers of tgl_gemm_host(). Later calls
- * allocate and load them again. cuda: waits for all work of the context. Plans and prepared
- * operands of the caller stay valid. */
+ * of tgl_gemm(), kernels that no plan uses, workspace, and the GPU memory of tgl_gemm_host(), but
+ * not its pinned memory. Later calls allocate and load them again. cuda: waits for all work of the
+ * context. Plans and prepared operands of the caller stay valid. */
 TGL_API tgl_status tgl_device_trim(tgl_device *dev);
 
 /* ---- Problems -------------------------------------------------------------------------------- */
@@ -271,10 +280,10 @@ TGL_API tgl_status tgl_device_trim(tgl_device *dev);
  *     A of F16 or BF16, B of      F32              the type of A, or F32
  *     I8 or I4 (weights)
  * Other combinations give TGL_BAD_TYPE. This version has kernels for the first three rows and
- * the last three on all devices. On cuda before compute capability 8.0, F64, C128, F16 and BF16 are
- * supported only with few rows or columns or small matrices. cpu, sim, and cuda from compute
- * capability 8.0 on have kernels for I8 and F8. With scales, products of I8 cannot have a C or D of
- * I32 (TGL_UNSUPPORTED).
+ * the last three on all devices. On cuda before compute capability 8.0, F64, C128, F16, BF16 and
+ * weights are supported only with few rows or columns or small matrices. cpu, sim, and cuda from
+ * compute capability 8.0 on have kernels for I8 and F8. With scales, products of I8 cannot have a C
+ * or D of I32 (TGL_UNSUPPORTED).
  *
  * Results in I32 are exact modulo 2^32: sums wrap around, and so does the arithmetic with alpha,
  * beta and the epilogue. alpha and beta must be integers of 32 bits. With scales the sums wrap too,
@@ -295,8 +304,8 @@ TGL_API tgl_status tgl_device_trim(tgl_device *dev);
  * where the factor (scaling_b, scale_b) and the zero point (type_zero_b, zero_b) are those of its
  * column and its group of successive k. Without factors w = q. D is the product of A and w, with
  * the epilogue as for any product. w is computed in F32. Some kernels round it once, to the type of
- * A. Others do not round it: they multiply A by q - zero, which is exact in the type of A, and
- * multiply the F32 sum of a group by the factor.
+ * A; on cuda and sim these need workspace. Others do not round it: they multiply A by q - zero,
+ * which is exact in the type of A, and multiply the F32 sum of a group by the factor.
  *
  * Two elements of I4, -8 to 7 in two's complement, are in one byte: element 2i in the four low bits
  * of byte i, element 2i+1 in the high bits. ldb and stride_b count elements and must be even, so
@@ -589,7 +598,9 @@ typedef enum tgl_activation {
  * The right side is computed in the accumulation type and rounded once, to D's type. As in
  * tgl_gemm(), alpha == 0 reads neither A nor B, and beta == 0 does not read C; bias, activation and
  * residual are still applied then. Products of complex types take neither an activation nor an
- * expression (TGL_BAD_EPILOGUE).
+ * expression (TGL_BAD_EPILOGUE). Products of I8 without scales take RELU as the only activation, no
+ * expression, and a bias and a residual of I32. No product takes a bias or residual of 8 bits,
+ * which is the default if D has 8 bits (TGL_UNSUPPORTED).
  *
  * expression: a C expression of the accumulation type T, in place of activation(...):
  *     D := expression + residual
@@ -633,9 +644,9 @@ typedef struct tgl_epilogue {
  *   - The caller may pass it to each run (tgl_operands.workspace). Runs that may overlap in time
  *     need a workspace each.
  *   - Otherwise the device provides it: cuda keeps one arena for each stream, which all plans share
- *     and which grows when a plan needs more, up to 32 MiB for a stream and 64 MiB for all. Plans
- *     that need more share one arena for all streams, up to a quarter of the GPU's memory: their
- *     runs on different streams wait for each other on the GPU. tgl_device_trim() frees all arenas.
+ *     and which grows when a run needs more, up to 32 MiB for a stream and 64 MiB for all. Runs
+ *     that find no room share one arena for all streams, up to a quarter of the GPU's memory: on
+ *     different streams they wait for each other on the GPU. tgl_device_trim() frees all arenas.
  *     A run that is captured into a CUDA graph does not use an arena: it uses memory that belongs
  *     to the graph, its clones and its executables. When all of them are destroyed, the next graph
  *     gets the memory, or tgl_device_trim() frees it. Clones and executables of one graph, and
@@ -655,9 +666,9 @@ typedef struct tgl_epilogue {
  * more. Counters, traces and explanations of the plan are those of its own kernel.
  *
  * Apart from these two cases (no memory for the workspace, unaligned matrices) a run compiles
- * nothing, does not wait for the GPU, and can be captured into a CUDA graph. The plan must outlive
- * the graph. cpu: a run uses a packing buffer that the device owns; concurrent runs may allocate
- * more. */
+ * nothing. It does not wait for the GPU, unless its arena has to grow. It can be captured into a
+ * CUDA graph. The plan must outlive the graph. cpu: a run uses a packing buffer that the device
+ * owns; concurrent runs may allocate more. */
 typedef struct tgl_plan tgl_plan;
 
 /* How the kernel of a plan is chosen. docs/plans.md has the details. */
@@ -747,8 +758,8 @@ typedef struct tgl_operands {
 } tgl_operands;
 
 /* Runs any plan. Returns what tgl_gemm() returns, or TGL_BAD_BIAS; TGL_BAD_RESIDUAL; TGL_BAD_D;
- * TGL_BAD_SCALAR; TGL_BAD_SCALE; TGL_BAD_WORKSPACE; TGL_BAD_BATCHING (pointers to matrices for a
- * plan with TGL_POINTERS, or arrays of pointers for a plan with TGL_STRIDED). */
+ * TGL_BAD_SCALAR; TGL_BAD_SCALE; TGL_BAD_GROUPS; TGL_BAD_WORKSPACE; TGL_BAD_BATCHING (pointers to
+ * matrices for a plan with TGL_POINTERS, or arrays of pointers for a plan with TGL_STRIDED). */
 TGL_API tgl_status tgl_plan_run_operands(const tgl_plan *plan, const tgl_operands *operands,
                                          void *stream);
 
@@ -805,11 +816,11 @@ TGL_API tgl_status tgl_grouped_list(tgl_device *dev, int64_t count, const tgl_pr
  * product of each part of k. How the product is divided depends on the problem only, so that
  * results are the same from run to run.
  *
- * problem: with TGL_SCALARS_HOST. It may be a batch with either tgl_batching; arrays of pointers
- * are in host memory too. operands: as for tgl_plan_run_operands(), without bias, residual and
- * workspace. All pointers are to host memory, aligned to the element size and owned by the caller.
- * The product is complete when the call returns. The call waits for no stream. D must not overlap
- * another operand.
+ * problem: with TGL_SCALARS_HOST and without a grouping; cuda: without scale factors and weights.
+ * It may be a batch with either tgl_batching; arrays of pointers are in host memory too. operands:
+ * as for tgl_plan_run_operands(), without bias, residual and workspace. All pointers are to host
+ * memory, aligned to the element size and owned by the caller. The product is complete when the
+ * call returns. The call waits for no stream. D must not overlap another operand.
  *
  * cuda: takes at most three quarters of the free GPU memory, but at least the memory of four tiles
  * of A or B and two tiles of D (in F64 at most 192 MiB, in C128 384 MiB, plus the workspace of a
@@ -838,8 +849,9 @@ typedef enum tgl_side { TGL_SIDE_A = 1, TGL_SIDE_B = 2 } tgl_side;
  *
  * plan: a plan of one of the products. Other plans of the same device can use *prepared if their
  *   operand has the same sizes, type, order, transpose, leading dimension and batch, whatever their
- *   other operand is. A plan that cannot use *prepared (because of its compute mode, its kernel or
- *   its workspace limit, or because its device is cpu) accepts it and runs as it would without it.
+ *   other operand is; only for complex types it must be conjugated if that of `plan` is, and only
+ *   then. A plan that cannot use *prepared (because of its compute mode, its kernel or its
+ *   workspace limit, or because its device is cpu) accepts it and runs as it would without it.
  * matrix: the operand A or B of the runs, which must have TGL_STRIDED. The matrix stays the
  *   caller's, and must stay valid and unchanged as long as *prepared is used, because products may
  *   read it as well. If its elements change, results are undefined until it is prepared again.
@@ -904,7 +916,7 @@ typedef struct tgl_counters {
     int64_t blocks;       /* number of blocks of all launches */
     int64_t threads;      /* per block of the plan's main kernel */
     int64_t shared_bytes; /* per block of the plan's main kernel */
-    int64_t barriers;     /* executions of __syncthreads(), one per block */
+    int64_t barriers;     /* executions of __syncthreads() and of cluster barriers, one per block */
 
     /* sectors: aligned 32-byte segments of memory that a request touches; 4 if the 32 lanes access
      * consecutive floats. bytes: the sum of the sizes that the lanes requested. */
@@ -985,8 +997,9 @@ typedef struct tgl_warm_report {
     const char *message; /* after a failure: the compiler's log or a sentence */
     double seconds;
     int from_cache;     /* 1: it was found in the disk cache */
-    int is_clean;       /* 1: no serialised wgmma instructions, and no register spills or arrays in
-                           local memory beyond those that are expected of this kernel */
+    int is_clean;       /* 1: no serialised wgmma instructions, and (not for an archive) no register
+                           spills or arrays in local memory beyond those that are expected of this
+                           kernel */
     int registers;      /* per thread */
     int shared_bytes;   /* per block, static */
     int local_bytes;    /* per thread */
@@ -1002,9 +1015,9 @@ typedef struct tgl_warm_options {
     const char *kernel; /* compile only this kernel, or the kernels of this family; NULL: all */
     void (*report)(const tgl_warm_report *report, void *user); /* called per kernel; may be NULL */
     void *user;                                                /* passed to report */
-    tgl_type type; /* of A, B, C and D; 0: for an archive all types; else F32, or BF16 or F64 for a
-                      kernel without F32 */
-    const char *archive;     /* the path of an archive to write; NULL: none */
+    tgl_type type;       /* of A; 0: for an archive all types; else F32, or BF16 or F64 for a kernel
+                            without F32 */
+    const char *archive; /* the path of an archive to write; NULL: none */
     int64_t archive_kernels; /* the maximum number of kernels in the archive; 0: as many as 64 MiB
                                 hold */
 } tgl_warm_options;
@@ -1018,12 +1031,13 @@ typedef struct tgl_warm_options {
  * most frequent first, for one architecture, on all processors, and writes them to one file, from
  * which a device loads them before it asks NVRTC (docs/environment.md). report() is called from
  * several threads, one at a time. The cache is used, too, so that a call continues where an
- * interrupted call has stopped. options->kernel must be NULL.
+ * interrupted call has stopped. If a kernel fails, no archive is written. options->kernel must be
+ * NULL.
  * Returns TGL_OK, also with TEGULA_CACHE=off, where nothing is stored; TGL_BAD_ARGUMENT;
- * TGL_BAD_TYPE; TGL_NO_COMPILER; TGL_UNSUPPORTED (NVRTC does not support the architecture);
- * TGL_UNKNOWN_KERNEL; TGL_DRIVER if the cache has no folder or the archive cannot be written. After
- * all kernels were tried: TGL_COMPILE or TGL_NO_MEMORY if one did not compile, TGL_DRIVER if one
- * could not be stored. */
+ * TGL_BAD_TYPE; TGL_NO_COMPILER; TGL_UNSUPPORTED (NVRTC does not support the architecture, or
+ * archives have no kernels of the type); TGL_UNKNOWN_KERNEL; TGL_DRIVER if the cache has no folder
+ * or the archive cannot be written. After all kernels were tried: TGL_COMPILE or TGL_NO_MEMORY if
+ * one did not compile, TGL_DRIVER if one could not be stored. */
 TGL_API tgl_status tgl_warm(const tgl_warm_options *options);
 
 #ifdef __cplusplus

@@ -27,7 +27,7 @@ typedef struct build {
     tgl_archived *kernels;
     pthread_mutex_t lock;
     int next;     /* index in `samples` of the next kernel to compile */
-    int count;    /* number of kernels compiled so far */
+    int count;    /* number of kernels added so far */
     size_t bytes; /* bytes of the archive so far */
     bool is_full; /* the latest kernel would have made the archive too large */
     tgl_status status;
@@ -66,7 +66,8 @@ static tgl_status no_samples(tgl_type type, int capability)
 
 /* ---- Compiling, on several threads ----------------------------------------------------------- */
 
-/* The index of the next kernel to compile; -1: none is left. */
+/* The index of the next kernel to compile; -1: none is left, the archive is full, or memory is
+ * exhausted. */
 static int take_next(build *of)
 {
     pthread_mutex_lock(&of->lock);

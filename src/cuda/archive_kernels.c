@@ -20,8 +20,8 @@ static double next(uint64_t *state)
     return (double)(*state >> 33) / 2147483648.0;
 }
 
-/* A random size between 2^low and 2^high, rounded down to a multiple of `step`. Its logarithm is
- * uniformly distributed. */
+/* A random size between 2^low and 2^high, rounded down to a multiple of `step`, but at least
+ * `step`. Its logarithm is uniformly distributed. */
 static int64_t size_between(uint64_t *state, double low, double high, int64_t step)
 {
     const int64_t size = (int64_t)exp2(low + (high - low) * next(state));

@@ -237,8 +237,8 @@ static CUresult free_old(const tgl_cuda *cuda, const tgl_arena *arena, CUdevicep
 }
 
 /* Waits for the work that uses the memory *it, and replaces *it by a larger one. If memory is
- * exhausted, evicts other arenas and frees the memory of graphs that no longer exist. After a
- * failure *it is empty. */
+ * exhausted, evicts other arenas and frees the memory of graphs that no longer exist. If the
+ * allocation fails, *it is empty. */
 static CUresult replace(const tgl_cuda *cuda, const tgl_arena *arena, memory *it, size_t bytes,
                         CUstream stream)
 {
@@ -302,8 +302,8 @@ static tgl_status grow(tgl_device *dev, tgl_arena *arena, const tgl_launch_list 
 
 /* ---- Arenas for a run ------------------------------------------------------------------------ */
 
-/* Makes a run in the shared arena wait for the arena's previous run if that was in another
- * stream. */
+/* Makes a run in the shared arena wait for the arena's previous run, unless that is known to be in
+ * the same stream. */
 static tgl_status wait_for_others(tgl_device *dev, tgl_arena *arena, CUstream stream)
 {
     const tgl_cuda *cuda = dev->state;

@@ -24,8 +24,8 @@
  * the context before it frees the arena.
  *
  * Memory is not freed after a run: cuMemFree() waits for all streams, and the caller of a run does
- * not expect such a wait. The arenas are freed by tgl_device_trim(), and by tgl_alloc() if
- * the device's memory is exhausted.
+ * not expect such a wait. Only a run for which an arena has to grow may wait. The arenas are freed
+ * by tgl_device_trim(), and, if the device's memory is exhausted, by tgl_alloc() and by runs.
  */
 #ifndef TGL_CUDA_ARENA_H
 #define TGL_CUDA_ARENA_H

@@ -127,7 +127,7 @@ static tgl_status cuda_open(tgl_device *dev, int index, const tgl_device_options
 }
 
 /* Waits for running kernels, because their code and workspace are freed next. In a lost context all
- * calls fail. Releasing the context then frees everything. */
+ * calls fail. Destroying the context then frees everything. */
 static void cuda_close(tgl_device *dev)
 {
     tgl_cuda *cuda = dev->state;
@@ -156,8 +156,8 @@ static void trim(tgl_device *dev)
     tgl_staging_trim(dev->state);
 }
 
-/* Allocates memory. If memory is exhausted, frees the modules and workspaces that are not in use,
- * and tries again. */
+/* Allocates memory. If memory is exhausted, frees the modules, workspaces and tiles (staging.h)
+ * that are not in use, and tries again. */
 static tgl_status cuda_alloc(tgl_device *dev, size_t bytes, void **memory)
 {
     const tgl_driver *driver = &((tgl_cuda *)dev->state)->driver;

@@ -4,9 +4,9 @@
  * more alternative launches, of which a run takes one or none, depending on the alignment of its
  * operands and the like. tgl_cuda_prepare() does everything that does not depend on the pointers of
  * a run: it loads functions, and sets grids of persistent kernels and launch attributes. It
- * prepares the alternatives that a run with aligned operands takes. Other alternatives are prepared
- * by the first run that takes them. tgl_cuda_run() chooses alternatives, fills in the arguments on
- * its stack, and launches.
+ * prepares the alternatives that a run with aligned operands takes, and those with the same
+ * kernels. Other alternatives are prepared by the first run that takes them. tgl_cuda_run() chooses
+ * alternatives, fills in the arguments on its stack, and launches.
  */
 #include "base/integers.h"
 #include "base/no_cancel.h"
@@ -24,7 +24,7 @@ typedef struct cuda_plan {
     int *first;            /* for each step: index of its first alternative */
     int launch_count;
     tgl_tensor_maps *maps;   /* NULL: the list has none */
-    pthread_mutex_t lock;    /* held while a run prepares an alternative */
+    pthread_mutex_t lock;    /* held while prepare_late() prepares an alternative */
     atomic_bool is_complete; /* all alternatives are ready */
 } cuda_plan;
 
@@ -182,7 +182,7 @@ static tgl_status prepare_launches(tgl_device *dev, const tgl_launch_list *list,
     return TGL_OK;
 }
 
-/* Prepares an alternative that no run has taken so far. */
+/* Prepares an alternative for a run or an explanation, unless it is ready. */
 static tgl_status prepare_late(const tgl_plan *plan, cuda_launch *launch)
 {
     cuda_plan *made = plan->state;

@@ -120,7 +120,8 @@ static tgl_status measure_fma(trial *fma, const char *kernel, double *value)
     return TGL_OK;
 }
 
-/* Allocates two buffers that are far larger than L2: 1 GiB each, or less if memory is short. */
+/* Allocates two buffers of 1 GiB each, which is far larger than L2. If memory is short, they are
+ * smaller, at least 16 MiB. */
 static tgl_status allocate(trial *copy)
 {
     const tgl_driver *driver = &cuda_of(copy)->driver;
@@ -164,8 +165,7 @@ static tgl_status measure_copy(trial *copy, double *value)
     return status;
 }
 
-/* Measures one bound. FP64 has fewer iterations, because most chips have few FP64 lanes. The FP32
- * and the FP64 launch both take a few milliseconds. */
+/* Measures one bound. FP64 has fewer iterations, because most chips have few FP64 lanes per SM. */
 static tgl_status measure(trial *t, tgl_ceiling ceiling, double *value)
 {
     t->is_f64 = ceiling == TGL_CEILING_FMA_F64;

@@ -23,7 +23,7 @@ enum { UNUSED_MAX = 256, UNUSED_KEPT = 192 };
 enum { BUCKETS = 512 };
 
 typedef struct tgl_modules {
-    pthread_mutex_t lock;   /* protects this struct and the modules' user counts */
+    pthread_mutex_t lock;   /* protects this struct, and what changes in modules that are ready */
     pthread_cond_t changed; /* signals that a module is ready or has failed */
     uint64_t clock;
     int unused; /* number of modules without users */

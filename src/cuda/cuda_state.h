@@ -12,7 +12,7 @@
  * mode. A call on the default stream invalidates the capture, too, if the captured stream is a
  * blocking stream. The library therefore makes all such calls in relaxed mode and does not use the
  * default stream itself. It waits for the device with tgl_cuda_wait_for_work(), except in
- * tgl_device_sync().
+ * tgl_device_sync(), and in tgl_device_close() if memory is exhausted.
  */
 #ifndef TGL_CUDA_STATE_H
 #define TGL_CUDA_STATE_H
@@ -64,7 +64,7 @@ enum { TGL_CUDA_PROPERTIES = 24 };
 
 typedef struct tgl_cuda {
     tgl_driver driver;
-    tgl_nvrtc nvrtc; /* handle NULL: NVRTC not found, only kernels of the archive run */
+    tgl_nvrtc nvrtc; /* handle NULL: no NVRTC for this GPU, only kernels of the archive run */
     tgl_cache *cache;
     struct tgl_archive *archive;
     CUdevice device;
@@ -142,12 +142,13 @@ void tgl_modules_destroy(tgl_cuda *cuda);
 /* Gets a kernel from the table of loaded modules, the archive, the disk cache or the compiler, and
  * loads it for launches with `dynamic_shared` bytes of dynamic shared memory per block. When the
  * kernel is no longer needed, call tgl_cuda_release(). Must be called in the device's context and
- * in relaxed capture mode. Errors: TGL_COMPILE, TGL_NO_MEMORY, TGL_DRIVER, TGL_UNSUPPORTED. */
+ * in relaxed capture mode. Errors: TGL_COMPILE, TGL_NO_COMPILER, TGL_NO_MEMORY, TGL_DRIVER,
+ * TGL_UNSUPPORTED. */
 tgl_status tgl_cuda_load(tgl_device *dev, const tgl_kernel *kernel, int dynamic_shared,
                          const tgl_module **module);
 void tgl_cuda_release(tgl_device *dev, const tgl_module *module);
 
-/* Whether a kernel is loaded, or is in the archive or in the disk cache. */
+/* Whether a kernel is loaded or being loaded, or is in the archive or in the disk cache. */
 bool tgl_cuda_is_compiled(tgl_device *dev, const tgl_kernel *kernel);
 
 /* Unloads all modules without users. Must be called in the device's context and in relaxed capture

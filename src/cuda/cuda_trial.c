@@ -3,7 +3,7 @@
  * Times plans of one product, for the wisdom (measured times, plan/wisdom.h). A trial has its own
  * stream and its own matrices. The matrices have random elements, because arithmetic with zeros
  * takes less power and runs at a higher clock. A set has one matrix for each operand. There are
- * several sets, which together exceed the L2 cache, and runs take the sets in turn.
+ * enough sets to exceed the L2 cache if memory allows that, and runs take the sets in turn.
  */
 #include "backend/trial_operands.h"
 #include "base/integers.h"

@@ -193,9 +193,9 @@ static bool hold(const tgl_driver *driver, graph_memory *it, const capture *by)
 }
 
 /* A memory of at least `bytes` for a run in the capture's stream. NULL: there is none. If the
- * largest memory so far is too small, adds one that is twice as large, so that a graph needs few
- * memories. The smaller ones are kept, because the nodes of earlier runs contain their
- * addresses. */
+ * largest memory so far is too small, takes an unused one, or allocates one that is twice as large
+ * if there is room, so that a graph needs few memories. The smaller ones are kept, because the
+ * nodes of earlier runs contain their addresses. */
 static graph_memory *memory_of(const tgl_cuda *cuda, size_t bytes, const capture *of,
                                bool *is_exhausted)
 {

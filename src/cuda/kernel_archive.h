@@ -15,10 +15,10 @@
  * folder ../lib relative to that one, /usr/local/lib, /usr/lib.
  *
  * The file must be a regular file that belongs to the caller or to root and that no other user may
- * write; otherwise it is ignored. It is also ignored if it was made by another version of the
- * library, from other kernel sources, for another architecture, or by an NVRTC of a later major
- * version than the driver. Replace the file only by renaming another one to its path: open devices
- * have mapped it.
+ * write, and not a symbolic link; otherwise it is ignored. It is also ignored if it was made by
+ * another version of the library, from other kernel sources, for another architecture, or by an
+ * NVRTC of a later major version than the driver. Replace the file only by renaming another one to
+ * its path: open devices have mapped it.
  */
 #ifndef TGL_KERNEL_ARCHIVE_H
 #define TGL_KERNEL_ARCHIVE_H

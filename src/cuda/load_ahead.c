@@ -37,7 +37,7 @@ static void *work(void *data)
     return NULL;
 }
 
-/* Adds a kernel to the list, unless it is compiled already or in the list. */
+/* Adds a kernel to the list, unless it is compiled already or in the list, or the list is full. */
 static void add(load_ahead *of, const tgl_kernel *kernel)
 {
     if (of->count == KERNELS_MAX) return;

@@ -14,7 +14,7 @@
 /* All inputs of a compilation. The cache key is the hash of these. */
 typedef struct compilation {
     char *wrapper;
-    const char **names, **texts; /* the kernel file, then the headers */
+    const char **names, **texts; /* the kernel file, the headers, the expression if any */
     const char **keys;           /* tgl_kernel_source_key() of each text */
     int sources;
     const char **options;
@@ -41,8 +41,8 @@ static void add_source(compilation *job, const char *name, const char *text, con
     job->keys[job->sources++] = key;
 }
 
-/* Adds the kernel's file, which has the text `text`, and the headers to the job. Returns false if
- * there is no memory. */
+/* Adds the kernel's file, which has the text `text`, the headers and the expression to the job.
+ * Returns false if there is no memory. */
 static bool add_sources(compilation *job, const tgl_kernel *kernel, const char *text)
 {
     const tgl_source_file *file;

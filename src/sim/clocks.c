@@ -3,17 +3,17 @@
  * Vector clocks (terms: sim/machine.h). They say which accesses are ordered by synchronisation
  * other than barriers of the whole block or cluster.
  *
- * The time of a thread is the number of its release operations: arrivals at mbarriers, barriers of
- * all kinds, proxy fences. The clock of a thread is a row with a column for each actor of the
- * cluster (threads, copies counted by an mbarrier, asynchronous readers). A value t means: all
- * accesses of the actor up to its time t are ordered before the thread's next access. The second
- * half of the row has the same columns for the async proxy (TMA and wgmma). There a value t means:
- * a fence.proxy.async separates the accesses of the actor up to its time t from the thread's next
- * access. An mbarrier has a row, too. An arrival sets the mbarrier's row, and a wait sets the
- * thread's row, to the element-by-element maximum of the two rows.
+ * The time of a thread is the number of its release operations: arrivals at mbarriers, barriers (of
+ * a warp only while there are clocks), proxy fences, TMA stores. The clock of a thread is a row
+ * with a column for each actor of the cluster (threads, copies counted by an mbarrier, asynchronous
+ * readers). A value t means: all accesses of the actor up to its time t are ordered before the
+ * thread's next access. The second half of the row has the same columns for the async proxy (TMA
+ * and wgmma). There a value t means: a fence.proxy.async separates the accesses of the actor up to
+ * its time t from the thread's next access. An mbarrier has a row, too. An arrival sets the
+ * mbarrier's row, and a wait sets the thread's row, to the element-by-element maximum of the two
+ * rows.
  *
- * Kernels without mbarriers, named barriers, proxy fences and asynchronous operations have no
- * clocks.
+ * Kernels without mbarriers, named barriers, proxy fences, TMA stores and wgmma have no clocks.
  */
 #include "sim/clocks.h"
 
@@ -51,8 +51,8 @@ void tgl_clock_join(const tgl_machine *machine, uint32_t *to, const uint32_t *fr
 /* ---- Allocation ------------------------------------------------------------------------------ */
 
 /* Initialises a thread's row when the clocks are allocated. Until then only barriers of the whole
- * block and cluster have ordered threads, so the row follows from the times of the threads of the
- * same block and from phase_time of the other blocks. */
+ * block and cluster have ordered threads of different warps, so the row follows from the times of
+ * the threads of the same block and from phase_time of the other blocks. */
 static void fill_row(tgl_machine *machine, const tgl_sim_block *block, uint32_t *row)
 {
     for (unsigned i = 0; i < machine->cluster_size; i++) {

@@ -7,8 +7,8 @@
  * shadows are merged. Clusters whose accesses do not conflict behave as if they had run one after
  * the other. The following launches run on one thread:
  *
- *   - launches of a single cluster, launches whose D and scratch exceed SHADOW_WORDS_MAX, and
- *     launches for whose copies there is no memory;
+ *   - launches of a single cluster, launches of a bundle, launches whose D and scratch exceed
+ *     SHADOW_WORDS_MAX, and launches for whose copies there is no memory;
  *   - launches with counters in the workspace, through which blocks wait for each other or find out
  *     which block is the last, and launches that store the largest magnitude of D by atomics;
  *   - launches that several threads could not complete, because a cluster had an error or executed

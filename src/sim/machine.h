@@ -82,8 +82,8 @@ typedef struct tgl_sim_launch {
 
 /* The memory that all launches of a run share. */
 typedef struct tgl_sim_memory {
-    int64_t m, n, batch; /* rows, columns and batch size of D; of a bundle: rows of all D, the
-                            maximum number of columns, and 1 */
+    int64_t m, n, batch; /* rows, columns (two for a complex one) and batch size of D; of a bundle:
+                            rows of all D, the maximum number of columns, and 1 */
     const char *counters, *scratch;
     size_t counter_bytes, scratch_bytes; /* bytes of the two parts of the workspace, multiples of
                                             4 */
@@ -210,7 +210,8 @@ typedef enum tgl_awaited { TGL_AWAITS_NOTHING, TGL_AWAITS_CP_ASYNC, TGL_AWAITS_T
 
 /* The shadow of 4 bytes of shared memory. */
 typedef struct tgl_shared_word {
-    /* The last write; the last read; a read by another thread than that of `read`. */
+    /* The last write; the earliest read that is not ordered before a later one; the last read by
+     * another thread than that of `read`. */
     tgl_shared_access write, read, other;
     uint32_t copy_site;
     uint32_t write_phase; /* cluster phase of the last write; a barrier of the cluster starts a new
@@ -350,7 +351,7 @@ typedef struct tgl_machine {
     size_t stack_size;
 
     /* Vector clocks (clocks.c), allocated when a cluster first executes an mbarrier, a named
-     * barrier, a proxy fence or an asynchronous operation. */
+     * barrier, a proxy fence, a TMA store or a wgmma. */
     uint32_t *clocks;                /* a row of clock_row values for each thread of the cluster */
     size_t clock_room;               /* allocated size of `clocks` */
     size_t clock_row, clock_columns; /* values per row; columns in each of the two halves of a

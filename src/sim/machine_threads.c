@@ -15,8 +15,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Bytes of a thread's stack. It is large, because at -O0 each call of a device function has its own
- * stack frame. */
+/* Bytes of a thread's stack. It is large, because at -O0 each inlined call of a device function has
+ * variables of its own on the stack. */
 enum { STACK_SIZE = 128 * 1024 };
 
 void tgl_machine_thread_main(void *argument)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * mbarriers. A phase completes when all its arrivals have come. A phase that also counts TMA copies
- * completes as late as possible: when a thread waits for the phase and all its arrivals have come.
- * The accesses of a thread before it arrives at an mbarrier are ordered before the accesses of
+ * completes as late as possible: when all its arrivals and bytes have come and a thread waits for
+ * it. The accesses of a thread before it arrives at an mbarrier are ordered before the accesses of
  * another thread after that thread has waited for the phase (clocks.c).
  */
 #include "sim/mbarriers.h"

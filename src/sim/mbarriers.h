@@ -7,7 +7,7 @@
 
 #include "sim/machine.h"
 
-/* Discards the mbarriers of a block, before the block starts and after it ends. */
+/* Discards the mbarriers of a block, before the block starts and when the machine is freed. */
 void tgl_mbarriers_free(tgl_sim_block *block);
 
 void tgl_mbarrier_init(tgl_machine *machine, const void *barrier, int arrivals, const void *pc);

@@ -2,8 +2,8 @@
  *
  * Records a run, and writes it as JSON. Names are C identifiers and names of kernel files, which
  * need no escapes. Addresses are written as offsets. An address in a matrix is relative to the
- * matrix's first byte, rounded down to a multiple of 128, so that sectors and cache lines begin
- * where they do in memory. An address in shared memory is relative to its start.
+ * first byte of the launch's partition, rounded down to a multiple of 128, so that sectors and
+ * cache lines begin where they do in memory. An address in shared memory is relative to its start.
  */
 #include "sim/record.h"
 
@@ -212,7 +212,7 @@ static void write_numbers(const char *name, const uint32_t *numbers, int count, 
 }
 
 /* Writes which lane holds which element of the operands of mma.sync; null if the trace contains no
- * mma.sync. */
+ * mma.sync, or one of F64. */
 static void write_fragments(const tgl_record *record, tgl_text *out)
 {
     const tgl_trace_step *step = NULL;

@@ -78,7 +78,8 @@ void tgl_global_start_cluster(tgl_machine *machine)
     shadow->has_atomic = false;
 }
 
-/* Discards the fences of a cluster that executed no atomics, because fences alone order nothing. */
+/* Discards the fences and meetings of a cluster without atomics, because no other cluster can be
+ * ordered by them. */
 void tgl_global_end_cluster(tgl_machine *machine)
 {
     tgl_event_range *range = &machine->global.ranges[machine->cluster];

@@ -28,8 +28,7 @@ void tgl_global_merge(tgl_machine *machine, const tgl_machine *helper);
 
 void tgl_global_free(tgl_global_shadow *shadow);
 
-/* Whether launches may write to the region (D, the counters, the scratch). Only these regions have
- * a shadow. */
+/* Whether the region has a shadow: D, the counters and the scratch, to which launches may write. */
 bool tgl_global_has_shadow(int region);
 
 /* Checks an access by the current thread for races and records it. Does nothing if the region has

@@ -18,8 +18,8 @@ void tgl_memory_async_copy(tgl_machine *machine, void *shared, const void *globa
 void tgl_memory_async_commit(tgl_machine *machine);
 void tgl_memory_async_wait(tgl_machine *machine, int groups_pending);
 
-/* Finds the region (TGL_SIM_A and so on) of an access to global memory, and reports every error
- * except a race. Returns the region's index. */
+/* Finds the region (TGL_SIM_A and so on) of an access to global memory. Reports an access that no
+ * region allows, or that comes before the wait for earlier launches. Returns the region's index. */
 int tgl_memory_check_region(tgl_machine *machine, uintptr_t address, unsigned bytes, bool is_write,
                             const void *pc);
 

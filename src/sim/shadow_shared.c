@@ -52,8 +52,8 @@ void tgl_shared_start_block(tgl_machine *machine)
     /* + 1, because the size need not be a multiple of 4. */
     memset(machine->now->words, 0, (module->shared_size / 4 + 1) * sizeof(tgl_shared_word));
     memset(module->image->shared_begin, 0xff,
-           module->shared_size); /* NaN, so that a read of unwritten memory that is not detected
-                                    makes the result NaN */
+           module->shared_size); /* NaN (-1 in integers), so that a read of unwritten memory that is
+                                    not detected makes the result NaN */
 }
 
 /* ---- Names of places ------------------------------------------------------------------------- */

@@ -18,7 +18,8 @@ tgl_where tgl_shared_where(const tgl_sim_module *module, size_t offset);
 /* Whether an address is in shared memory or at most OVERRUN bytes (shadow_shared.c) behind it. */
 bool tgl_shared_has(const tgl_sim_module *module, uintptr_t address);
 
-/* Reports an access that is not within one __shared__ array. Returns the array's index. */
+/* Reports an access that is not within one __shared__ array, or not within the part of the array
+ * that the launch gives (tgl_sim_launch.shared_limit). Returns the array's index. */
 int tgl_shared_check_bounds(tgl_machine *machine, size_t offset, size_t bytes, bool is_write,
                             const void *pc);
 

@@ -65,13 +65,13 @@ void tgl_tally_clear(tgl_tally *tally);
  * address in shared memory; 0: the access is not to shared memory. global: the same for global
  * memory. A TGL_ASYNC_COPY has both addresses; its `global` may be 0. *site: the index of the
  * instruction in tally->sites. *is_full: the lane must not continue before tgl_tally_flush().
- * False: out of memory. */
+ * False: out of memory, or the table of instructions is full. */
 bool tgl_tally_access(tgl_tally *tally, const void *pc, tgl_access_kind kind, int target, int lane,
                       uint64_t round, uint32_t bytes, uintptr_t shared, uintptr_t global,
                       uint32_t *site, bool *is_full);
 
 /* Counts one execution of an instruction that is not a warp's memory access: a TMA copy or an
- * instruction of the tensor cores. False: out of memory. */
+ * instruction of the tensor cores. False: the table of instructions is full. */
 bool tgl_tally_bulk(tgl_tally *tally, const void *pc, tgl_access_kind kind, int target,
                     int64_t bytes, int64_t sectors, uint32_t *site);
 
@@ -81,7 +81,8 @@ bool tgl_tally_bulk(tgl_tally *tally, const void *pc, tgl_access_kind kind, int 
 tgl_trace_step *tgl_tally_step(tgl_tally *tally, uint32_t site);
 
 /* Adds the counts of another tally, which belongs to a copy of the kernel's code. moved: the copy
- * is this many bytes higher in memory than the code of this tally. False: out of memory. */
+ * is this many bytes higher in memory than the code of this tally. False: the table of instructions
+ * is full. */
 bool tgl_tally_add(tgl_tally *tally, const tgl_tally *other, uintptr_t moved);
 
 /* Counts the accesses of the running warp since the last flush. */

@@ -118,7 +118,8 @@ typedef struct row {
     bool is_finite;
 } row;
 
-/* Rounds towards zero to `bits` fraction bits. The result is never -0. */
+/* Rounds towards zero to `bits` fraction bits; beyond the range of F32: Inf. The result is never
+ * -0. */
 static float cut_to_float(double x, int bits)
 {
     enum { FRACTION = 23 };
