@@ -2,9 +2,9 @@
  *
  * Finds other libraries with dlopen() and calls their products.
  *
- * OpenBLAS, BLIS and MKL export the same names. Each is loaded with RTLD_LOCAL, so that the other
- * libraries do not see its symbols. RTLD_NOW resolves its references before the next library is
- * loaded.
+ * OpenBLAS, BLIS and MKL export the same names. Each but MKL is loaded with RTLD_LOCAL, so that the
+ * other libraries do not see its symbols. RTLD_NOW resolves its references before the next library
+ * is loaded.
  */
 #include "peers.h"
 #include "problem_options.h"
@@ -63,8 +63,8 @@ const char *peer_known(int index)
     return index < KNOWN ? known[index].name : NULL;
 }
 
-/* Makes BLIS use AVX-512. On processors that it does not know, BLIS 0.9 selects AVX2 kernels.
- * BLIS_ARCH_TYPE 0 is the AVX-512 configuration. */
+/* Makes BLIS use AVX-512 if the processor has it. On processors that it does not know, BLIS 0.9
+ * selects AVX2 kernels. BLIS_ARCH_TYPE 0 is the AVX-512 configuration. */
 static void help_blis_to_avx512(void)
 {
 #ifdef __x86_64__

@@ -16,7 +16,9 @@
 #include <stdbool.h>
 
 typedef struct suite {
-    tgl_problem *problems;   /* row-major and tight; the matrices of a batch are contiguous */
+    tgl_problem *problems;   /* row-major and tight, and the matrices of a batch are contiguous; but
+                                those of a trace (trace_file.h) are column-major and have any
+                                leading dimensions and strides */
     tgl_epilogue *epilogues; /* one for each problem; NULL: no problem has an epilogue */
     int count;
 } suite;

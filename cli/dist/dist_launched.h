@@ -11,7 +11,8 @@
  * launcher has started, because they use MPI. */
 bool dist_is_launched(void);
 
-/* Runs a function on the rank of this process. Returns its exit code. */
+/* Runs a function on the rank of this process. Returns its exit code, or another one after a
+ * failure. */
 int dist_launched_run(dist_gpu_function *function, const void *argument);
 
 #endif

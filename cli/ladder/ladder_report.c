@@ -267,8 +267,8 @@ static void write_timed(const ladder_report *r, const ladder_size *s, const rung
     fprintf(csv, ",%s", truth_is_whole(s->truth) ? "" : truth_peer(s->truth));
 }
 
-/* Writes the counts: all members of tgl_counters from `blocks` on, in the order of
- * ladder_counted_columns. */
+/* Writes the values of ladder_counted_columns: date to max_error, then the counts, which are all
+ * members of tgl_counters from `blocks` on in their order. */
 void ladder_report_put_counts(const ladder_report *r, const ladder_size *s, const rung *x, FILE *to)
 {
     const tgl_problem *p = &s->problem;
