@@ -85,7 +85,7 @@ tgl_status operands_make_kept(operands *o, tgl_device *dev, const tgl_problem *p
                               kept_matrices *kept);
 void operands_release(operands *o);
 
-/* Copies A and B from the host to all sets of a device with memory of its own. */
+/* Copies A and B from the host to all sets. On a host device the only set is the host's copy. */
 tgl_status operands_upload(const operands *o);
 
 /* Allocates the bias and the residual that the epilogue needs, with random elements. */
