@@ -49,8 +49,8 @@ static const struct {
 } known[] = {
     {"openblas", {"libopenblas.so.0", "libopenblas.so"}},
     {"blis", {"libblis.so.4", "libblis.so"}},
-    /* A library that bench/peers/onednn.c builds: it links to oneDNN and adds bf16 products. If it
-     * does not exist, oneDNN itself is used, without bf16. */
+    /* A library that is built from bench/peers/onednn.c: it links to oneDNN and adds bf16 products.
+     * If it does not exist, oneDNN itself is used, without bf16. */
     {"onednn", {"libtegula_peer_onednn.so", "libdnnl.so.3", "libdnnl.so.2", "libdnnl.so"}},
     {"eigen", {"libtegula_peer_eigen.so"}}, /* built from bench/peers/eigen.cpp, because Eigen
                                                consists of headers only */

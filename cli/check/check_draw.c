@@ -171,8 +171,8 @@ static int64_t round_up(int64_t x, int64_t unit)
     return (x + unit - 1) / unit * unit;
 }
 
-/* Draws the number of elements to a multiple of which leading dimensions and strides are rounded
- * up. In two thirds of the cases, the offset of the first element is rounded to a multiple too. */
+/* Draws a number of elements: leading dimensions and strides are rounded up to multiples of it, and
+ * in two thirds of the cases the offset of the first element is rounded down to a multiple. */
 static int64_t draw_unit(random_state *r)
 {
     static const int64_t units[] = {1, 1, 2, 4, 4};

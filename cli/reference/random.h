@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Random numbers that are the same on every machine (SplitMix64), and the inputs of accuracy tests.
- * The program and the tests share this generator.
+ * Random numbers, made from bits that are the same on every machine (SplitMix64), and the inputs of
+ * accuracy tests. The program and the tests share this generator.
  */
 #ifndef CLI_RANDOM_H
 #define CLI_RANDOM_H
