@@ -5,10 +5,10 @@
  * one size: it checks every rung, then times it together with cuBLAS; on the simulator it counts
  * the memory accesses of the rung instead.
  *
- * Each round takes one sample of every rung and of cuBLAS; the order rotates from round to round.
- * Slow rungs are sampled in few rounds, which are spread evenly. A sample is enough calls to fill
- * two milliseconds, after a warm-up call unless a call takes 50 ms or more. A percentage of cuBLAS
- * is the median, over the rounds, of the ratio of the two times in a round.
+ * A round takes one sample of cuBLAS and one of each rung; the order rotates from round to round.
+ * Slow rungs are sampled only in some rounds, which are spread evenly. A sample is enough calls to
+ * fill two milliseconds, after a warm-up call unless a call takes 50 ms or more. A percentage of
+ * cuBLAS is the median, over the rounds, of the ratio of the two times in a round.
  */
 #ifndef CLI_LADDER_H
 #define CLI_LADDER_H

@@ -25,7 +25,8 @@ static bool has_figures(const ladder_report *r, const rung *x)
 /* ---- Counts of the simulator ------------------------------ */
 
 /* Figures of memory traffic. cp.async reads global memory and writes shared memory, so it counts as
- * a load of global memory and as a store to shared memory. */
+ * a load of global memory and as a store to shared memory. So does a TMA load, whose wavefronts are
+ * not counted. */
 typedef struct traffic {
     double load_sectors, store_sectors; /* sectors of 32 bytes of global memory per request */
     double loads_per_ffma;              /* load requests of global memory / FFMA instructions, both
