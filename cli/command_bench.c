@@ -194,8 +194,8 @@ static int open_host_peers(const bench_options *o, peer peers[PEERS_MAX], int *c
     return PARSED;
 }
 
-/* Opens cuBLAS for a CUDA device, and adds it to the peers. The caller closes *lib after the last
- * use of the peers. Returns PARSED, or an exit code. */
+/* Opens cuBLAS for a CUDA device, and adds it to the peers: as cublas, cublaslt or both. The caller
+ * closes *lib after the last use of the peers. Returns PARSED, or an exit code. */
 static int open_cuda_peers(const bench_options *o, tgl_device *dev, peer peers[PEERS_MAX],
                            int *count, cublas **lib)
 {
@@ -213,8 +213,8 @@ static int open_cuda_peers(const bench_options *o, tgl_device *dev, peer peers[P
 }
 
 /* Opens the peers, the libraries that Tegula is compared with. Those that were requested must be
- * installed; if none was requested, all that are installed are opened. Returns PARSED, or an exit
- * code. */
+ * installed; without --peer, all that are installed are opened, with `--peer none` no library.
+ * Returns PARSED, or an exit code. */
 static int open_peers(const bench_options *o, tgl_device *dev, peer peers[PEERS_MAX], int *count,
                       cublas **lib)
 {

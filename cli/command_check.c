@@ -236,8 +236,8 @@ static int count_workers(const check_options *o, const tgl_device *dev)
     return o->common.threads > 0 ? o->common.threads : online > 0 ? (int)online : 1;
 }
 
-/* The type of A and B; 0: each case draws f32 or f64. If no type was requested, it is 0 on the cpu
- * device and f32 on other devices. */
+/* The type of A and B; 0: each case draws f32 or f64. If --type was not given, it is 0 on the cpu
+ * device without --type-c and --type-d, else f32. */
 static tgl_type type_for(const check_options *o, bool is_cpu)
 {
     if (o->common.type != 0) return o->common.type;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `tegula info`: prints the properties of each device that can be opened, and why the others
- * cannot.
+ * `tegula info`: prints the properties of each device that can be opened, and why cpu, cuda:0 or
+ * sim cannot.
  */
 #include "problem_options.h"
 #include "unknown_settings.h"
@@ -125,8 +125,8 @@ static int print_all(const info_options *o)
     return code;
 }
 
-/* Prints the environment variables TEGULA_... that neither the library nor a drop-in library for
- * BLAS or cuBLAS reads. Their names may be misspelt. */
+/* Prints the environment variables TEGULA_... that no part of Tegula reads (the library, the
+ * drop-in libraries, the program, the Python package, the tests). Their names may be misspelt. */
 static void print_unknown_settings(void)
 {
     static const char *const known[] = {"TEGULA_ARCHIVE",

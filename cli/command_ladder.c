@@ -220,8 +220,8 @@ static int run_sizes(const ladder_options *o, const ladder_settings *settings, d
     return code != EXIT_DONE ? code : finished;
 }
 
-/* Runs the requested chapter, or all chapters, on the simulator and writes the page. Returns an
- * exit code. */
+/* Runs the requested chapter, or all chapters, on the simulator up to the first failure, and writes
+ * the page if there was none. Returns an exit code. */
 static int run_page(const ladder_options *o, ladder_settings *settings)
 {
     ladder_page page;

@@ -139,8 +139,8 @@ static int is_source(const struct dirent *entry)
     return is_plain(entry->d_name);
 }
 
-/* The state of the exercise in a file: "solved" or "begun"; "" if the file is for another
- * exercise. */
+/* The state of the exercise in a file: "solved" or "begun"; "" if the file is for another exercise
+ * or for none. */
 static const char *state_of_file(const exercise *e, const char *folder, const char *name)
 {
     char path[PATH_SIZE];

@@ -2,9 +2,9 @@
  *
  * `tegula mm`: multiplies arrays in NumPy files.
  *
- * The input files are mapped into memory, and a device that works on host memory reads them there
- * without a copy. The elements are not reordered either: a matrix in Fortran order is read as the
- * transpose of a row-major matrix.
+ * Input files are mapped into memory, and a device that works on host memory reads them there
+ * without a copy, unless they are compressed or not aligned. A matrix in Fortran order is read as
+ * the transpose of a row-major matrix; only a batch in Fortran order is reordered (array_file.c).
  */
 #include "host_memory.h"
 #include "long_work.h"
@@ -114,8 +114,8 @@ static int parse(int argc, char **argv, mm_options *o)
 /* ---- Limits ---------------------------------------------------------------------------------- */
 
 /* Refuses a product that does not fit in memory, because the system would kill the program in the
- * middle of it. The inputs are mapped, so they need no host memory. False: refused, and the error
- * has been printed. */
+ * middle of it. Inputs that are mapped need no host memory, and others are in memory already.
+ * False: refused, and the error has been printed. */
 static bool fits_memory(tgl_device *dev, const mm_product *x, const mm_files *files)
 {
     const double result = (double)mm_result_bytes(x), available = host_memory_available();
@@ -140,8 +140,8 @@ static bool fits_memory(tgl_device *dev, const mm_product *x, const mm_files *fi
 typedef struct mm_memory {
     const void *A, *B, *c0;
     void *C;                         /* the result */
-    void *a_copy, *b_copy, *c0_copy; /* copies in device memory; NULL: the device uses the mapped
-                                        file */
+    void *a_copy, *b_copy, *c0_copy; /* copies in device memory; NULL: none, the device reads host
+                                        memory or C0 was copied to C */
 } mm_memory;
 
 static tgl_status place_input(tgl_device *dev, const array_file *file, const void **place,

@@ -220,7 +220,8 @@ static tgl_status make_plan(const operands *o, const char *kernel, tgl_plan **pl
 }
 
 /* Makes a plan by the kernel string `request`, measures it, and adds it to the list. Does nothing
- * if the kernel does not support the shape with these options, or if the list has the same plan. */
+ * if the kernel does not support the shape with these options, or if the list has the same plan or
+ * is full. */
 static tgl_status add_candidate(stopwatch *watch, const char *request, candidate_list *list)
 {
     candidate c;
@@ -238,8 +239,8 @@ static tgl_status add_candidate(stopwatch *watch, const char *request, candidate
     return status;
 }
 
-/* Adds a kernel with the options that the planner chooses, without strips and, if possible, with
- * strips, which are separate launches for the last rows and columns. */
+/* Adds a kernel with the options that the planner chooses. If the kernel has the option strips
+ * (separate launches for the last rows and columns), also adds it without strips and with them. */
 static tgl_status add_kernel(stopwatch *watch, const char *name, candidate_list *list)
 {
     char request[KERNEL_SIZE];
@@ -312,8 +313,8 @@ static tgl_status vary(stopwatch *watch, int first, candidate_list *list)
     return TGL_OK;
 }
 
-/* Measures every kernel, then variants of the faster half, then variants of the FINALISTS fastest
- * candidates. Sorts the list by time. */
+/* Measures every kernel except the ladder's, then variants of the faster half, then variants of the
+ * FINALISTS fastest candidates. Sorts the list by time. */
 static tgl_status screen(stopwatch *watch, candidate_list *list)
 {
     const tgl_device *dev = watch->operands->dev;

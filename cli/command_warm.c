@@ -95,7 +95,7 @@ static bool is_cache_off(void)
     return cache != NULL && (cache[0] == '\0' || strcmp(cache, "off") == 0);
 }
 
-/* Prints how long the compilation takes, unless one kernel or an archive was requested. */
+/* Prints how long the compilation takes, unless --kernel or --archive was given. */
 static void note_duration(const tgl_warm_options *options)
 {
     if (options->kernel == NULL && options->archive == NULL)

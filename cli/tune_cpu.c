@@ -79,8 +79,8 @@ static tgl_status add_gains(tgl_device *dev, const tgl_problem *p, candidate *al
     return status;
 }
 
-/* Measures the candidates on as many shapes as can be begun before `end`. *shapes := their
- * number. */
+/* Measures the candidates on the first shape and on as many others as can be begun before `end`.
+ * *shapes := their number. */
 static tgl_status measure_shapes(tgl_device *dev, const suite *s, double end, candidate *all,
                                  int count, int *shapes)
 {

@@ -10,9 +10,10 @@
 #include "tegula/tegula.h"
 
 /* Measures blockings (block sizes, cpu/plan/cpu_blocking.h) on the shapes of the suite, which must
- * all have the same element type, and begins no new shape after `minutes`. Writes the fastest
- * blocking to `row`, as a row of cpu_models.c, if it is faster than the planner's own; else row[0]
- * := 0. model: the processor model that the device reports. Returns an exit code. */
+ * all have the same element type. Measures the first shape in any case, and begins no other after
+ * `minutes`. Writes the fastest blocking to `row`, as a row of cpu_models.c, if it is at least 1 %
+ * faster than the planner's own; else row[0] := 0. model: the processor model that the device
+ * reports. Returns an exit code. */
 enum { TUNE_CPU_ROW = 200 };
 int tune_cpu(tgl_device *dev, const char *model, const suite *s, double minutes,
              char row[TUNE_CPU_ROW]);

@@ -52,7 +52,8 @@ static bool is_ld(int64_t ld, int64_t tight)
 }
 
 /* *tight := the row-major problem with tight matrices, which is the only form that cuBLAS gets in
- * this program. False: the matrices of *p have padding, so *tight is another problem. */
+ * this program. False: the matrices of *p have padding or other batch strides, so *tight is another
+ * problem. */
 static bool make_tight(const tgl_problem *p, tgl_problem *tight)
 {
     const tgl_problem row = row_major_of(p);

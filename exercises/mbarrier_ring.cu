@@ -3,9 +3,9 @@
  * Exercise mbarrier_ring: a ring of mbarriers.
  *
  * TMA fills a ring of two stages. The mbarrier full[s] says that the tiles of stage s have arrived.
- * That all threads have read them, so that thread 0 may request the next tiles into the stage, says
- * a
- * __syncthreads() in each iteration: it makes all warps wait for the slowest.
+ * Thread 0 may request the next tiles into the stage when all threads have read these. In each
+ * iteration a __syncthreads() says that they have, but it makes all warps wait for the slowest
+ * one.
  *
  * To do: use the mbarriers empty[s] instead, which are initialised for one arrival of each thread.
  * A thread arrives (mbarrier_arrive(&ring.empty[s])) when it has read stage s. Only thread 0 waits

@@ -2,11 +2,11 @@
  *
  * Exercise mend_phase: a broken kernel: a wrong phase.
  *
- * A ring of two stages that TMA fills, with an mbarrier for "full" and one for "empty" in each
- * stage. With up to four tiles along K, the results may even be right.
+ * TMA fills a ring of two stages. Each stage has an mbarrier "full" and an mbarrier "empty". With
+ * up to four tiles along K, the results may even be right.
  *
  * To do: run the check, which says which wait ends too early or never. An mbarrier of a stage goes
- * through one phase a lap of the ring. Which parity has it for tile i?
+ * through one phase a lap of the ring. Which parity does that phase have for tile i?
  *
  * Goal: no race, right results, one barrier a block.
  */

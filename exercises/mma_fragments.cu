@@ -3,9 +3,9 @@
  * Exercise mma_fragments: fragments for mma.sync.
  *
  * f16 with sums in FP32. A warp computes 32 x 32 elements as 2 x 4 tiles of 16 x 8. mma_f16(acc, a,
- * b) (lib/mma.h) adds the product of 16 x 16 of A and 16 x 8 of B to such a tile. Its elements are
- * distributed over the lanes; with g = lane / 4 and t = lane % 4 a lane has, as 32-bit words of two
- * f16 that are neighbours in K, 2t and 2t + 1 or 2t + 8 and 2t + 9:
+ * b) (lib/mma.h) adds the product of 16 x 16 of A and 16 x 8 of B to such a tile. The elements of
+ * all three are distributed over the lanes. With g = lane / 4 and t = lane % 4, a lane has these
+ * 32-bit words of two f16 that are neighbours in K ("k 2t" stands for 2t and 2t + 1):
  *
  *     a[0]: row g, k 2t          a[1]: row g + 8, k 2t
  *     a[2]: row g, k 2t + 8      a[3]: row g + 8, k 2t + 8

@@ -6,9 +6,9 @@
  * of A and its whole column of B from global memory, although the 1024 threads of a block need the
  * same 32 rows and 32 columns.
  *
- * To do: for each 32 columns of A and 32 rows of B, let each thread load one element of either into
- * As and Bs, zero outside of the matrices. After a barrier, multiply from there. Before the next
- * elements are stored, all threads must have read these.
+ * To do: for each 32 columns of A and 32 rows of B, let each thread load one element of A into As
+ * and one of B into Bs, zero outside of the matrices. After a barrier, multiply from there. Before
+ * the next elements are stored, all threads must have read these.
  *
  * Goal: at most twice the bytes that each matrix has.
  */

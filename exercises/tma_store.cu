@@ -6,8 +6,8 @@
  * part of its sectors.
  *
  * To do: if stores_by_tma is not 0, write the block's results as f16 into a tile of shared memory,
- * 64 rows of 128 bytes; swizzle_128() of lib/tma.h is the place of a byte of it. Then one thread
- * stores the box:
+ * 64 rows of 128 bytes; swizzle_128() of lib/tma.h gives the place of a byte in it. Then one
+ * thread stores the box:
  *
  *     tma_store_3d(&c_map, column, row, 0, tile);
  *     tma_store_commit();

@@ -7,8 +7,8 @@
  *
  * To do: let the lanes multiply adjacent elements of the row, 32 at a time. Then add the 32 sums:
  * __shfl_xor_sync(0xffffffffu, sum, 16) returns the sum of the lane whose number differs by 16;
- * each lane adds it to its own. The same with 8, 4, 2 and 1. All 32 lanes must take part. b is
- * loaded again for each row, so that about 2 times the bytes is the least.
+ * each lane adds it to its own. Do the same with 8, 4, 2 and 1. All 32 lanes must take part. b is
+ * loaded again for each row, so that the least is about 2 times the bytes.
  *
  * Goal: at most 2.5 times the bytes that A, b and C have.
  */

@@ -7,8 +7,8 @@
  * right, but other numbers lose half of their bits.
  *
  * To do: make two words of each element x: hi is x rounded to TF32, lo is x - hi, rounded as well.
- * Then a * b is a_hi*b_hi + a_hi*b_lo + a_lo*b_hi; a_lo*b_lo is below the last bit of FP32. Add the
- * small products first.
+ * Then a * b is a_hi*b_hi + a_hi*b_lo + a_lo*b_hi, except for a_lo*b_lo, at most 2^-22 of it. Add
+ * the small products first.
  *
  * Goal: an error of at most 16 units of 2^-24 |A||B|, with three mma.sync for each one of TF32.
  */

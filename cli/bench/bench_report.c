@@ -124,10 +124,10 @@ static void add_to_means(bench_report *r, const contest *t, const char *shape)
     geometric_mean_add(&r->best[type], best->ratio);
 }
 
-/* Whether a product on the CPU with m, n, k >= LARGE runs at less than `plausible` times the FMA
- * rate. On one thread, 0.53 to 0.95 of that rate were measured (bench/results, the files cpu.csv).
- * The FMA rate is the best of several samples, so other programs that run for a short time do not
- * lower it. */
+/* Whether an f32 or f64 product on the CPU with m, n, k >= LARGE runs at less than `plausible`
+ * times the FMA rate. On one thread, 0.53 to 0.95 of that rate were measured (bench/results, the
+ * files cpu.csv). The FMA rate is the best of several samples, so other programs that run for a
+ * short time do not lower it. */
 static bool is_far_below_fma(const contest *t, double flops)
 {
     enum { LARGE = 512 };

@@ -12,7 +12,7 @@
 #include "problem_options.h"
 #include "stats.h"
 
-enum { REPORT_TYPES = 8 }; /* maximum number of different element types of problems in one run */
+enum { REPORT_TYPES = 8 }; /* maximum number of element types whose means are printed */
 
 typedef struct bench_report {
     const contest_settings *settings;

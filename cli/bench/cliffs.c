@@ -68,7 +68,7 @@ static void report_step(const tgl_problem *p, double at, const char *kernel, con
 }
 
 /* Times a shape as time_shape() does. False: it could not be timed, and the error has been printed.
- * Unless the device does not support the shape, sum->code is then an exit code. */
+ * Unless the device does not support the shape, sum->code is then EXIT_FAILED. */
 static bool try_shape(tgl_device *dev, const tgl_problem *p, double *seconds, char *kernel,
                       size_t size, tally *sum)
 {

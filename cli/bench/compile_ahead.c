@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Makes the plan of every shape, on several threads. The device keeps the kernels of a plan that
- * was destroyed, so the plan that is timed later need not compile them. The plans measure nothing:
- * threads measure one after another, so a shape is measured when it is timed.
+ * was destroyed, so the plan that is timed later need not compile them. These plans measure
+ * nothing, because only one thread can measure at a time.
  */
 #include "compile_ahead.h"
 #include "cli.h"

@@ -129,7 +129,8 @@ static double bound_of(const contest *t, const contestant *c, bool has_epilogue)
 }
 
 /* Whether the result C, in host memory, is right: all its elements are finite, and the drawn
- * elements are within the bound of their expected values. False: `why` says what is wrong. */
+ * elements are within the bound of their expected values, which are not known for an epilogue with
+ * an expression. False: `why` says what is wrong. */
 static bool is_right(const contest *t, const contestant *c, const void *C, char *why,
                      size_t why_size)
 {
@@ -188,10 +189,10 @@ static double processor_time(void)
     return (double)used.tv_sec + 1e-9 * (double)used.tv_nsec;
 }
 
-/* Waits until the threads of the library that ran before are asleep. After a call they spin (95 ms
- * with OpenBLAS, 0.2 s with MKL) and would compete with the next library for the processors. They
- * sleep when the processor time of this process no longer grows; Linux updates it at each timer
- * tick, every 10 ms or more often. */
+/* Waits, at most 0.6 s, until the threads of the library that ran before are asleep. After a call
+ * they spin (95 ms with OpenBLAS, 0.2 s with MKL) and would compete with the next library for the
+ * processors. They sleep when the processor time of this process no longer grows; Linux updates it
+ * at each timer tick, every 10 ms or more often. */
 static void wait_until_quiet(const contest_settings *s)
 {
     if (s->threads <= 1) return;
@@ -290,8 +291,8 @@ static tgl_status time_all(contest *t)
 
 /* Raises the run's best FMA rate (*best) if a new sample is higher, and copies it to t->fma. Other
  * programs can only slow the measured loop, so the best sample is the most accurate one. Samples
- * are taken before and after each shape. On a GPU only the first shape's samples are taken: other
- * programs seldom use it, and one sample takes longer than all other measurements of a shape. */
+ * are taken before and after each shape, on a GPU only before the first shape: other programs
+ * seldom use it, and one sample takes longer than all other measurements of a shape. */
 static void measure_ceiling(contest *t)
 {
     if (element_is_integer(t->problem.type_a)) return; /* no FMA rate of integers is measured */

@@ -4,11 +4,11 @@
  * contestants are Tegula and its peers, which are the libraries that it is compared with.
  *
  * Each round takes one sample of every contestant; the order rotates from round to round. A sample
- * is enough calls to fill a few milliseconds, after one call that is not timed, which warms caches
- * and threads. The result is the median over the rounds of (time of the peer / time of Tegula)
- * within a round, so that a change of the machine's speed affects all contestants alike. On a
- * device with its own memory successive calls use different matrices, so that no call finds its
- * matrices in the cache.
+ * is enough calls to fill a few milliseconds. One call that is not timed precedes it, unless a call
+ * takes 0.1 s or more, and warms caches and threads. The result is the median over the rounds of
+ * (time of the peer / time of Tegula) within a round, so that a change of the machine's speed
+ * affects all contestants alike. On a device with its own memory successive calls use different
+ * matrices, so that no call finds its matrices in the cache.
  */
 #ifndef CLI_CONTEST_H
 #define CLI_CONTEST_H
@@ -22,7 +22,7 @@ enum { CONTEST_ROUNDS_MAX = 101, CONTEST_CHECKS = 128 };
 
 typedef struct contestant {
     const peer *peer;        /* NULL: this contestant is Tegula */
-    cublas_product *product; /* not NULL if the peer is cuBLAS */
+    cublas_product *product; /* NULL: the peer is not cuBLAS, or does not support the problem */
     bool right; /* whether the contestant supports the problem, and the result of its first call was
                    right. Otherwise the contestant is not timed */
     int calls;  /* number of calls in a sample */
@@ -49,10 +49,10 @@ typedef struct contest_settings {
     int threads;           /* host threads of each library; if 1, no library leaves spinning threads
                               behind */
     double time;           /* approximate number of seconds to spend on a shape */
-    int repeat;            /* number of rounds; 0: as many as fit in `time`, but at least
-                              ROUNDS_MIN */
+    int repeat;            /* number of rounds; 0: as many as fit in `time`, but at least ROUNDS_MIN
+                              and at most CONTEST_ROUNDS_MAX */
     bool one_shot;         /* true: time tgl_gemm(), which takes no plan; false: time
-                              tgl_plan_run() */
+                              tgl_plan_run_operands() */
     bool prepares[2];      /* whether A (index 0) and B (index 1) are prepared once, before the
                               timing */
     tgl_plan_options plan; /* options of Tegula's plan; the epilogue is in `epilogue` */

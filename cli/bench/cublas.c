@@ -76,7 +76,7 @@ bool cublas_run(const cublas_product *x, operand_set s)
 }
 
 /* Why cuBLAS is not used for a problem; NULL: it is used. Order and leading dimensions are not
- * checked, because all matrices of `tegula bench` are row-major and tight. */
+ * checked, because the program passes only row-major and tight matrices. */
 static const char *unsupported_reason(const tgl_problem *p, cublas_way way)
 {
     const bool is_f8 = p->type_a == TGL_F8_E4M3 || p->type_a == TGL_F8_E5M2;

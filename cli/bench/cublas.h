@@ -10,7 +10,7 @@
 #include "timed_operands.h"
 
 /* CUBLAS_DEFAULT: cublasGemmEx() and the like, with the algorithm that cuBLAS chooses.
- * CUBLAS_LT_BEST: the fastest of all algorithms that cuBLASLt's heuristic proposes. */
+ * CUBLAS_LT_BEST: the fastest of up to 16 algorithms that cuBLASLt's heuristic proposes. */
 typedef enum cublas_way { CUBLAS_DEFAULT, CUBLAS_LT_BEST, CUBLAS_WAYS } cublas_way;
 
 /* The name on the command line: "cublas" or "cublaslt". */
@@ -31,8 +31,8 @@ void cublas_release(cublas_product *x);
 bool cublas_run(const cublas_product *x, operand_set set);
 
 /* Computes the product of the first set of matrices with the algorithm that cuBLAS chooses, and
- * waits until the result is complete. *is_done := whether cuBLAS supports the product; if not,
- * nothing is computed. */
+ * waits until the result is complete. *is_done := whether cuBLAS has computed it; false: cuBLAS
+ * does not support the product, or returned an error. */
 tgl_status cublas_multiply(cublas *c, const operands *o, bool *is_done);
 
 #endif

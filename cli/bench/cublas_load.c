@@ -64,8 +64,8 @@ static void *load_library(const char *path)
     return dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 }
 
-/* Loads the libcublas with the highest version in the folders that match the glob pattern
- * base/folder. NULL: there is none. */
+/* Loads the libcublas whose path comes last in alphabetical order, and so usually the one with the
+ * highest version, in the folders that match the glob pattern base/folder. NULL: there is none. */
 static void *load_pattern(const char *base, const char *folder)
 {
     char pattern[PATH_MAX];

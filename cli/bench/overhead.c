@@ -36,7 +36,7 @@ static const way ways[] = {
 typedef struct caller {
     tgl_device *dev;
     operands operands;
-    tgl_plan *plan;          /* NULL unless way.is_kept */
+    tgl_plan *plan;          /* NULL unless way.is_kept; see also make_plan() */
     cublas_product *product; /* NULL unless way.by_peer */
 } caller;
 

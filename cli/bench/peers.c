@@ -2,9 +2,9 @@
  *
  * Finds other libraries with dlopen() and calls their products.
  *
- * OpenBLAS, BLIS and MKL export the same names. Each is loaded with RTLD_LOCAL, so that the other
- * libraries do not see its symbols. RTLD_NOW resolves its references before the next library is
- * loaded.
+ * OpenBLAS, BLIS and MKL export the same names. Each but MKL is loaded with RTLD_LOCAL, so that the
+ * other libraries do not see its symbols. RTLD_NOW resolves its references before the next library
+ * is loaded.
  */
 #include "peers.h"
 #include "problem_options.h"
@@ -49,8 +49,8 @@ static const struct {
 } known[] = {
     {"openblas", {"libopenblas.so.0", "libopenblas.so"}},
     {"blis", {"libblis.so.4", "libblis.so"}},
-    /* A library that bench/peers/onednn.c builds: it links to oneDNN and adds bf16 products. If it
-     * does not exist, oneDNN itself is used, without bf16. */
+    /* A library that is built from bench/peers/onednn.c: it links to oneDNN and adds bf16 products.
+     * If it does not exist, oneDNN itself is used, without bf16. */
     {"onednn", {"libtegula_peer_onednn.so", "libdnnl.so.3", "libdnnl.so.2", "libdnnl.so"}},
     {"eigen", {"libtegula_peer_eigen.so"}}, /* built from bench/peers/eigen.cpp, because Eigen
                                                consists of headers only */
@@ -63,8 +63,8 @@ const char *peer_known(int index)
     return index < KNOWN ? known[index].name : NULL;
 }
 
-/* Makes BLIS use AVX-512. On processors that it does not know, BLIS 0.9 selects AVX2 kernels.
- * BLIS_ARCH_TYPE 0 is the AVX-512 configuration. */
+/* Makes BLIS use AVX-512 if the processor has it. On processors that it does not know, BLIS 0.9
+ * selects AVX2 kernels. BLIS_ARCH_TYPE 0 is the AVX-512 configuration. */
 static void help_blis_to_avx512(void)
 {
 #ifdef __x86_64__

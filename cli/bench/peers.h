@@ -37,8 +37,8 @@ const char *peer_known(int index);
 bool peer_is_name(const char *text);
 
 /* Loads a library, given by a name of peer_known() or by the path of any library that exports
- * cblas_sgemm() or cblas_dgemm(). Libraries stay loaded until the program ends, because their
- * threads may still run. False: failed, and message says why. */
+ * cblas_sgemm(), cblas_dgemm() or dnnl_sgemm(). Libraries stay loaded until the program ends,
+ * because their threads may still run. False: failed, and message says why. */
 bool peer_open(const char *name_or_path, peer *p, char *message, size_t message_size);
 
 /* Makes *p the peer cuBLAS on the CUDA device of `lib`. The caller opens `lib`, and closes it after
@@ -49,7 +49,7 @@ void peer_from_cublas(peer *p, cublas *lib, cublas_way way);
 void peers_set_threads(const peer *peers, int count, int threads);
 
 /* Whether the peer supports the problem: it has a function for the types, and the sizes fit its
- * integer type. */
+ * integer type. Always true for cuBLAS, which cublas_prepare() examines. */
 bool peer_takes(const peer *p, const tgl_problem *problem);
 
 /* C := op(A)*op(B) for row-major, tight matrices in host memory. The products of a batch are

@@ -16,7 +16,9 @@
 #include <stdbool.h>
 
 typedef struct suite {
-    tgl_problem *problems;   /* row-major and tight; the matrices of a batch are contiguous */
+    tgl_problem *problems;   /* row-major and tight, and the matrices of a batch are contiguous; but
+                                those of a trace (trace_file.h) are column-major and have any
+                                leading dimensions and strides */
     tgl_epilogue *epilogues; /* one for each problem; NULL: no problem has an epilogue */
     int count;
 } suite;
@@ -26,7 +28,7 @@ bool suite_add(suite *s, const tgl_problem *problem);
 
 /* suite_read() adds the shapes of a file whose A and B have type `type`; 0: all shapes.
  * suite_add_default() adds the built-in suite: squares of f32 and f64 or, if type is not 0, of that
- * type. False: failed, and the error has been printed. */
+ * type. False: failed, or the file has no such shape, and the error has been printed. */
 bool suite_read(suite *s, const char *path, tgl_type type);
 bool suite_add_default(suite *s, tgl_type type);
 

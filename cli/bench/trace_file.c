@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads the lines of a trace; trace_line.h has the text that they consist of.
+ * Reads the lines of a trace; trace_line.h has the text by which they are recognised.
  */
 #include "trace_file.h"
 #include "cli.h"

@@ -9,9 +9,9 @@
 #include "suite.h"
 
 /* Adds each product of a trace to the suite once, with its epilogue: products that Tegula has
- * computed, and products that it has left to cuBLAS because it expected no gain. All other lines,
- * such as output of the traced program, are skipped. False: failed, and the error has been
- * printed. */
+ * computed, and products that it has left to cuBLAS because it expected no gain. Skipped are
+ * products with arrays of pointers, a C other than D, or scales, and all other lines, such as
+ * output of the traced program. False: failed, and the error has been printed. */
 bool trace_read(suite *s, const char *path);
 
 #endif

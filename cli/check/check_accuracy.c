@@ -4,8 +4,8 @@
  * shapes, over elements drawn from all of C. It compares the errors of Tegula, of cuBLAS in the
  * same arithmetic, and of a loop of fused multiply-adds over k.
  *
- * The part passes if no element exceeds the bound of `tegula check`. If cuBLAS is available, two
- * more conditions must hold:
+ * The part passes if no element exceeds error_bound(), to which error_of_rounded_inputs() is added
+ * with TF32 (reference.h). If cuBLAS is available, two more conditions must hold:
  * - Over all products, the geometric mean of (Tegula's RMS error / cuBLAS's RMS error) is at most
  *   `max_mean_ratio`.
  * - No product's RMS error is more than `max_single_ratio` times the larger of the RMS errors of
@@ -272,7 +272,7 @@ static tgl_status try_shape(accuracy_run *run, const accuracy_shape *s, inputs k
     return TGL_OK;
 }
 
-/* Prints the geometric mean and the worst ratio of errors, and the number of wrong products.
+/* Prints the geometric mean and the worst ratio of errors, and the number of products that fail.
  * Returns an exit code. */
 static int conclude_shapes(const accuracy_run *run)
 {

@@ -2,7 +2,7 @@
  *
  * Fills the memory of random problems, computes their reference results, and compares results.
  *
- * The memory of each operand begins with a guard and a few elements that misalign the base. The
+ * The memory of each operand begins with a guard and up to 15 elements that misalign the base. The
  * matrices of the batch follow, with padding in and between them. A second guard follows for
  * results and half of the inputs. In A and B everything outside the matrices is NaN (i8: -128): a
  * kernel that reads it computes a wrong result. Around C and D there is noise that must not change.

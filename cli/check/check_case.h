@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Makes a case, which is a random problem of `tegula check`, and compares results with its
- * reference. A case depends on a seed and a number only, so that it can be reproduced.
+ * reference. A case depends only on the settings of the run (check_drawing), which include a seed,
+ * and on its number, so that it can be reproduced.
  */
 #ifndef CLI_CHECK_CASE_H
 #define CLI_CHECK_CASE_H

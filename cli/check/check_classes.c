@@ -11,8 +11,8 @@
  *   - Grade A (J. Demmel et al., "How to grade the accuracy of an implementation of the BLAS",
  *     2024): the greatest e grows with k at most linearly. A line fitted to log e over log k has a
  *     slope of at most 1.
- *   - Sums of products of integers are exact if the sum of the magnitudes of the products is below
- *     2^24 - 2^13.
+ *   - Results of classes with CLASS_EXACT are exact: products with matrices of zeros and ones, and
+ *     sums of products of integers, whose magnitudes add up to less than 2^24 - 2^13.
  *   - Where a row of A or a column of B has Inf or NaN, the result has Inf and NaN in the same
  *     elements as FFMA's result.
  *   - For finite inputs, results of the kernel family accurate are not NaN. They are Inf only where
@@ -42,7 +42,8 @@ static const double max_error_floor = 10, max_error_ratio = 1.1, max_mean_ratio 
                     max_slope = 1;
 enum { MEAN_DEPTH = 1024 /* the least k of products whose RMS errors count */ };
 
-/* The values of k for classes with CLASS_DEPTHS, in usual and in small runs. 0 ends each list. */
+/* The values of k, besides MEAN_DEPTH, for classes with CLASS_DEPTHS, in usual and in small runs. 0
+ * ends each list. */
 static const int64_t all_depths[] = {64, 256, 4096, 16384, 65536, 0},
                      few_depths[] = {64, 256, 2048, 0};
 
@@ -159,7 +160,7 @@ static bool is_same_pattern(float x, float y)
     return isnan(x) ? isnan(y) : isinf(x) ? x == y : isfinite(y);
 }
 
-/* Judges an element whose exact value is beyond the range of f32, or for which FFMA has
+/* Judges an element whose exact value is beyond 0.99 * FLT_MAX, or for which FFMA has
  * overflowed. */
 static void judge_overflow(verdict *of, float ours, float ffma, double exact)
 {

@@ -12,9 +12,10 @@
 
 /* ---- Sizes ----------------------------------------------------------------------------------- */
 
-/* Limits of random sizes. size: greatest m, n and k of usual cases; length: greatest long side of a
- * long matrix; depth: greatest k of a deep product. The others are limits of m*n*k*batch: `usual`
- * in most cases, `more` in one case of ten, `most` in one of sixty. */
+/* Limits of random sizes. size: greatest m, n and k of usual cases, apart from some up to 257 in
+ * draw_size(); length: greatest long side of a long matrix; depth: greatest k of a deep product.
+ * The others are limits of m*n*k*batch: `usual` in most cases, `more` in one case of ten, `most` in
+ * one of sixty (only SCALE_LARGE). */
 typedef struct limits {
     int size, length, depth;
     double usual, more, most;
@@ -89,7 +90,7 @@ static void draw_long(random_state *r, const limits *l, tgl_problem *p)
     *sizes[which] = random_int(r, 300, which == 2 ? l->depth : l->length);
 }
 
-/* Draws a product whose C has more tiles than a GPU can compute at the same time. */
+/* Draws a product whose C may have more tiles than a GPU can compute at the same time. */
 static void draw_large(random_state *r, tgl_problem *p)
 {
     p->m = random_int(r, 700, 2300);
@@ -97,8 +98,8 @@ static void draw_large(random_state *r, tgl_problem *p)
     p->k = random_int(r, 16, 400);
 }
 
-/* Draws the number of products in the batch: usually 1, else a few, hundreds of small ones, or more
- * than the z dimension of a CUDA grid allows (65535). */
+/* Draws the number of products in the batch: usually 1, else up to 6, up to 400 small ones, or
+ * about as many as the z dimension of a CUDA grid allows (65535), and more. */
 static void draw_batch(random_state *r, check_scale scale, tgl_problem *p)
 {
     p->batch = random_once_in(r, 6) ? random_int(r, 0, 6) : 1;
@@ -170,8 +171,8 @@ static int64_t round_up(int64_t x, int64_t unit)
     return (x + unit - 1) / unit * unit;
 }
 
-/* Draws the number of elements to a multiple of which leading dimensions and strides are rounded
- * up. The alignment of the first element is drawn separately. */
+/* Draws a number of elements: leading dimensions and strides are rounded up to multiples of it, and
+ * in two thirds of the cases the offset of the first element is rounded down to a multiple. */
 static int64_t draw_unit(random_state *r)
 {
     static const int64_t units[] = {1, 1, 2, 4, 4};
@@ -283,8 +284,8 @@ static void draw_scalars(random_state *r, tgl_problem *p, check_case *c)
     c->no_beta = c->beta == 0 && c->beta_imag == 0 && random_once_in(r, 2);
 }
 
-/* Draws whether D is another matrix than C, where the scalars are, and who provides the
- * workspace. */
+/* Draws whether D is another matrix than C, where the scalars are, who provides the workspace, the
+ * number of blocks, and which operands are prepared. */
 static void draw_placement(const check_drawing *from, random_state *r, tgl_problem *p,
                            check_case *c)
 {
@@ -299,7 +300,7 @@ static void draw_placement(const check_drawing *from, random_state *r, tgl_probl
 
 /* Marks operands that the product does not access, so that it gets NULL for them. With scalars in
  * device memory the library cannot know on the host that alpha or beta is 0, so the case then keeps
- * A, B and C. */
+ * A and B, and C unless the pointer to beta is NULL. */
 static void take_away(const tgl_problem *p, check_case *c)
 {
     const bool is_empty = p->m == 0 || p->n == 0 || p->batch == 0;

@@ -7,7 +7,8 @@
 
 #include "case_data.h"
 
-/* Draws c->epilogue and the layouts of its bias and residual. c->problem must be drawn already. */
+/* Draws c->epilogue and the layouts of its bias and residual, and raises c->bound. c->problem and
+ * c->bound must be set already. */
 void check_epilogue_draw(random_state *r, check_case *c);
 
 /* Fills the bias and the residual with random numbers. False: out of memory. */

@@ -27,8 +27,9 @@ enum {
     DEPTH_MAX = 1000000, /* for larger k, fewer segments are compared and splits=3 is left out: both
                             take long */
 };
-static const double max_products = 3e8; /* maximum number of multiplications to compute the expected
-                                           elements of a shape */
+static const double max_products = 3e8; /* number of multiplications for the expected elements of a
+                                           shape, which limits the length of segments; segments of
+                                           one element may need more */
 
 /* Columns: what is large; m, n, k; whether A and B are transposed; lda, ldb, ldc (0: tight); number
  * of products in the batch; stride of all matrices. All matrices are row-major. */
@@ -316,8 +317,9 @@ static bool try_named(huge_run *run, const char *name)
     return try_kernel(run, split, true);
 }
 
-/* Tries the planner's choice and then every kernel that `asked` includes (kernel_names.h); or only
- * `asked` itself, if it is a kernel string with options. False: the device is lost. */
+/* Tries every kernel that `asked` includes (kernel_names.h), after the planner's choice if that is
+ * included; or only `asked` itself, if it is a kernel string with options. False: the device is
+ * lost. */
 static bool try_kernels(huge_run *run, const char *asked)
 {
     const char *name;

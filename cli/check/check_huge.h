@@ -11,8 +11,8 @@
 #include <stdbool.h>
 
 /* Runs those shapes that fit in device memory with `kernel` (see kernel_names.h). Compares samples
- * of C, among them the corners and the places where an index crosses 2^31 or 2^32. rehearsal: true:
- * all sizes above 4096 are divided by 1024. Returns an exit code. */
+ * of C, among them the corners and, except for the largest k, the places where an index crosses
+ * 2^31 or 2^32. rehearsal: true: all sizes above 4096 are divided by 1024. Returns an exit code. */
 int check_huge(tgl_device *dev, const char *kernel, tgl_compute compute, bool rehearsal);
 
 #endif

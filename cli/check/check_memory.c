@@ -37,8 +37,8 @@ static size_t greatest_bytes(const check_case *c)
 }
 
 /* Allocates device memory and copies host memory to it. On a GPU the size is rounded up to a
- * multiple of 16 bytes, and NaNs fill the rest: cp.async with a source size below 16 does not read
- * the other bytes, but compute-sanitizer (CUDA 13.0) checks that all 16 are allocated and
+ * multiple of 16 bytes, and bytes of 0xff fill the rest: cp.async with a source size below 16 does
+ * not read the other bytes, but compute-sanitizer (CUDA 13.0) checks that all 16 are allocated and
  * initialised. A single upload writes everything, because the sanitizer treats a word that two
  * uploads write in part as not initialised. */
 static tgl_status place_copy(tgl_device *dev, const void *host, size_t bytes, void **memory)

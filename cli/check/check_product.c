@@ -13,8 +13,8 @@
 
 enum { RUNS = 10, WORKSPACE_GUARD = 256, WORKSPACE_NOISE = 1 << 20 };
 
-/* The byte that fills the guard after a workspace. Before a run it also fills the beginning of the
- * workspace, because a plan must not rely on zeros there. */
+/* The byte that fills the guard after a workspace. Before the first run it also fills the beginning
+ * of the workspace, because a plan must not rely on zeros there. */
 enum { GUARD_BYTE = 0xa5 };
 
 /* A plan for a case, and the workspace that it runs in. */
@@ -29,7 +29,7 @@ typedef struct case_plan {
 
 /* ---- The caller's workspace ------------------------------------------------------------------ */
 
-/* Allocates the caller's workspace with its guard, if the plan needs a workspace. */
+/* Allocates the caller's workspace with its guard, and fills the guard and the beginning. */
 static tgl_status add_workspace(tgl_device *dev, case_plan *plan)
 {
     const size_t noise = plan->needs < WORKSPACE_NOISE ? plan->needs : WORKSPACE_NOISE;

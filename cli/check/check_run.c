@@ -77,8 +77,9 @@ static void show_progress(shared *all, const check_case *c, const char *kernel, 
     pthread_mutex_unlock(&all->lock);
 }
 
-/* Runs one case with one kernel, and counts the result. Failures after an interrupt do not count:
- * the signal that a terminal sends also interrupts a compiler that is running. */
+/* Runs one case with one kernel, and counts the result. A product that cannot be computed after an
+ * interrupt does not count: the signal that a terminal sends also interrupts a compiler that is
+ * running. */
 static tgl_status try_subject(shared *all, const check_case *c, check_subject *s,
                               const case_memory *memory)
 {

@@ -30,9 +30,9 @@ typedef struct check_results {
                               all cases */
 } check_results;
 
-/* Runs the cases. Returns EXIT_DONE if all were run, even if results are wrong, else another exit
- * code. The first SIGINT or SIGTERM makes each running case end after its current kernel; a second
- * SIGINT ends the program. */
+/* Runs the cases. Returns EXIT_DONE, even if results are wrong or a signal has stopped the run;
+ * another exit code if memory or the device failed. The first SIGINT or SIGTERM makes each running
+ * case end after its current kernel, and no other case start; a second SIGINT ends the program. */
 int check_run(const check_settings *settings, check_results *results);
 void check_results_free(check_results *results);
 

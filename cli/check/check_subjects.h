@@ -41,8 +41,8 @@ typedef struct check_subject {
     check_tally tally;
 } check_subject;
 
-/* Returns EXIT_DONE if `asked` names a kernel or a group of the device's kernels. Else prints an
- * error and returns its exit code. */
+/* Returns EXIT_DONE if `asked` is "auto" or names a kernel or a group of the device's kernels. Else
+ * prints an error and returns its exit code. */
 int check_find_kernel(const tgl_device *dev, const char *asked);
 
 /* Makes the list of the kernels that `asked` includes, with the planner's choice first if it is

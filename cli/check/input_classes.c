@@ -304,8 +304,8 @@ static void meet_small_ones(class_inputs *x, int count)
 }
 
 /* Like meet_small_ones(), but the columns COL of B are scaled by 2^SMALLER, so that small elements
- * of A meet small elements of B. At k = 0 these columns have a 1, which meets a 0 of A and adds
- * nothing. */
+ * of A meet small elements of B. At index 0 along k these columns have a 1, which meets a 0 of A
+ * and adds nothing. */
 static void both_are_small(class_inputs *x, int count)
 {
     meet_small_ones(x, count);

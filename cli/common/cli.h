@@ -83,8 +83,8 @@ int cli_unknown_kernel(const tgl_device *dev, const char *asked);
 /* Prints the program's version, as "tegula 0.2.0", on stdout. */
 void cli_print_version(void);
 
-/* Flushes stdout. Returns `code` or, if stdout could not be written, prints an error and returns
- * EXIT_FAILED. */
+/* Flushes stdout, and prints an error if stdout could not be written. Returns `code`, but after
+ * this error EXIT_FAILED instead of EXIT_DONE. */
 int cli_finish(int code);
 
 /* ---- Devices --------------------------------------------------------------------------------- */

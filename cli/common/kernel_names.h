@@ -24,12 +24,11 @@ bool kernel_is_asked(const tgl_device *dev, const char *asked, const char *name)
  * or a group, not one kernel. */
 bool kernel_is_auto_asked(const tgl_device *dev, const char *asked);
 
-/* Whether the kernel accepts these options, such as "splits=2,whole=1". kernel: its name or a
- * kernel string; options in it are ignored. */
+/* Whether a kernel of CUDA devices accepts these options, such as "splits=2,whole=1"; false for
+ * other kernels. kernel: its name or a kernel string; options in it are ignored. */
 bool kernel_has_option(const char *kernel, const char *options);
 
-/* Whether this is a kernel of the ladder. Kernels of the ladder run only if the user requests
- * them. */
+/* Whether this is a kernel of the ladder, which the planner never chooses. */
 bool kernel_is_rung(const char *name);
 
 #endif

@@ -17,7 +17,7 @@ static const double sim_rate = 3e7;
  * were measured with m = n = k = 2048 (bench/results, the files cpu.csv). */
 static const double usual_efficiency = 0.7;
 /* For products with fewer floating-point operations, nothing is estimated, because measuring the
- * FMA rate takes 0.1 s. */
+ * FMA rate takes 0.1 s. The simulator needs no measurement, so the limit does not apply to it. */
 static const double flops_worth_measuring = 2e11;
 static const double seconds_worth_saying = 60, seconds_worth_showing = 2;
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A single product that may take long: prints its estimated time before it starts, and shows the
- * progress on a terminal, as the fraction of the estimated time that has passed.
+ * A single product that may take long: prints its estimated time before it starts, if that is a
+ * minute or more, and shows the progress on a terminal, if it is 2 seconds or more, as the fraction
+ * of the estimated time that has passed.
  */
 #ifndef CLI_LONG_WORK_H
 #define CLI_LONG_WORK_H

@@ -17,8 +17,8 @@ void cli_set_command(const char *name)
     command_name = name;
 }
 
-/* Replaces control characters by '?'. In a file name or a log they could be commands to the
- * terminal. */
+/* Replaces control characters except line breaks and tabs by '?'. In a file name or a log they
+ * could be commands to the terminal. */
 static void make_printable(char *text)
 {
     for (; *text != '\0'; text++) {

@@ -16,9 +16,9 @@ typedef enum cli_kind {
     CLI_VERSION,
     CLI_FLAG,    /* no value; sets a bool to true */
     CLI_ONE,     /* no value; sets an int to 1 */
-    CLI_TEXT,    /* any text; sets a const char * */
+    CLI_TEXT,    /* any text that is not empty; sets a const char * */
     CLI_INT,     /* sets an int64_t to a number from `min` to `max` */
-    CLI_THREADS, /* sets an int to a number of threads, from 1 on */
+    CLI_THREADS, /* sets an int to a number of threads, from 1 to 65536 */
     CLI_REAL,    /* sets a double; nan and inf are allowed */
     CLI_TYPE,    /* sets a tgl_type: f32, f64, ... */
     CLI_CHOICE,  /* sets an enum: the text is one of `names` */
@@ -37,8 +37,8 @@ typedef struct cli_option {
                                                       and the error has been printed */
 } cli_option;
 
-/* Macros for rows of the table. CLI_AT() is offsetof(), but compiles only if the member has the
- * given type. */
+/* Macros for rows of the table. CLI_AT() is offsetof(), but the compiler warns if the member does
+ * not have the given type. */
 // clang-format off
 #define CLI_AT(type, options, member)                                                              \
     (offsetof(options, member) + 0 * sizeof((type *)0 == &((options *)0)->member))

@@ -90,8 +90,8 @@ bool problem_has_sizes(const problem_options *o);
 /* The problem that the options describe. The matrices of a batch follow each other without gaps. */
 tgl_problem problem_of_options(const problem_options *o);
 
-/* Sets the types of C and D, the compute mode and, for a batch, the batch strides. The other
- * members of the problem must be set. */
+/* Sets the types of C and D and the compute mode, if the options give them, and the batch strides
+ * of a batch. The other members of the problem must be set. */
 void problem_set_types(const problem_options *o, tgl_problem *p);
 
 /* Sets the batch strides so that the matrices of a batch follow each other without gaps. */

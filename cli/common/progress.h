@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A progress line on stderr, rewritten in place: percentage, current step, estimated time left.
- * Nothing is written unless stderr is a terminal.
+ * Nothing is written unless stderr is a terminal that supports escape sequences.
  */
 #ifndef CLI_PROGRESS_H
 #define CLI_PROGRESS_H

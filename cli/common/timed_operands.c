@@ -325,7 +325,7 @@ tgl_status operands_run(const operands *o, const tgl_plan *plan, operand_set set
 
 tgl_status operands_forget_result(const operands *o, void *C)
 {
-    memset(C, 0xff, o->size_c); /* all bits set are a NaN in every floating-point type */
+    memset(C, 0xff, o->size_c); /* a NaN in every floating-point type, -1 in integers */
     return C == o->C ? TGL_OK : tgl_upload(o->dev, o->C, C, o->size_c, NULL);
 }
 

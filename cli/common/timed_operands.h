@@ -3,8 +3,8 @@
  * Allocates the matrices of a problem, of any types and layout, on the host and on the device, and
  * fills A and B with random elements. A set is one copy of A, B and the result in device memory.
  * For timing on a device with memory of its own there are several sets, which together exceed the
- * L2 cache. Successive calls use different sets, because a kernel that finds its inputs in the
- * cache would look faster than it is with inputs from memory.
+ * L2 cache if the memory suffices. Successive calls use different sets, because a kernel that finds
+ * its inputs in the cache would look faster than it is with inputs from memory.
  */
 #ifndef CLI_TIMED_OPERANDS_H
 #define CLI_TIMED_OPERANDS_H
@@ -53,7 +53,7 @@ typedef struct operands {
     size_t size_a, size_b, size_c; /* size in bytes of a matrix or, for a batch, of all its
                                       matrices */
     void *host_a, *host_b; /* A and B on the host; on a host device `A` and `B` themselves */
-    void *host_c;          /* host memory for a result; set only with kept matrices */
+    void *host_c;          /* host memory for a result; set only by operands_make_kept() */
     bool is_kept;          /* whether host_a, host_b and host_c belong to a kept_matrices,
                               not to this struct */
     int sets;              /* number of sets on the device; 1 on a host device */
@@ -85,7 +85,7 @@ tgl_status operands_make_kept(operands *o, tgl_device *dev, const tgl_problem *p
                               kept_matrices *kept);
 void operands_release(operands *o);
 
-/* Copies A and B from the host to all sets of a device with memory of its own. */
+/* Copies A and B from the host to all sets. On a host device the only set is the host's copy. */
 tgl_status operands_upload(const operands *o);
 
 /* Allocates the bias and the residual that the epilogue needs, with random elements. */
@@ -101,8 +101,8 @@ operand_set operands_for(const operands *o, int64_t call);
 /* Runs a plan of the operands' problem on one set: result := epilogue(op(A)*op(B)). */
 tgl_status operands_run(const operands *o, const tgl_plan *plan, operand_set set);
 
-/* Fills the result of the first set with NaN. C: host memory of the size of a result, which is
- * filled and then uploaded; on a host device it may be the result itself. */
+/* Fills the result of the first set with NaN (integers: with -1). C: host memory of the size of a
+ * result, which is filled and then uploaded; on a host device it may be the result itself. */
 tgl_status operands_forget_result(const operands *o, void *C);
 
 /* Copies the result of the first set to C, the memory that operands_forget_result() got. */

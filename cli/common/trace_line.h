@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * libtegula_cublas.so, the drop-in for cuBLAS, prints a trace line for each product. These are the
- * substrings of that line for which `tegula tune --trace` searches. The form of the lines is
- * stable; docs/cublas.md describes it.
+ * With TEGULA_CUBLAS_TRACE=1, libtegula_cublas.so, the drop-in for cuBLAS, prints a trace line for
+ * each product. These are substrings of that line, for which `tegula tune --trace` searches. The
+ * form of the lines is stable; docs/cublas.md describes it.
  */
 #ifndef TGL_TRACE_LINE_H
 #define TGL_TRACE_LINE_H

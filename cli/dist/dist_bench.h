@@ -9,7 +9,8 @@
 #include "dist_layouts.h"
 
 /* Checks some elements of the result, times `repeats` runs, and prints a table on rank 0. Returns
- * an exit code, which is the same on all ranks. */
+ * an exit code. It is not the same on all ranks if only some have a wrong element or too little
+ * memory. */
 int dist_bench(tgl_dist *dist, tgl_device *dev, const tgl_problem *problem,
                const dist_layouts *layouts, int repeats);
 

@@ -34,7 +34,8 @@ int dist_gpu_run(const dist_gpu_rank *rank, dist_bring_id *bring_id, void *state
                  dist_gpu_function *function, const void *argument);
 
 /* Runs a function in one process for each of the GPUs 0, ..., gpus - 1. If one process fails, the
- * others are terminated. Returns EXIT_DONE, or the exit code of the first process that failed. */
+ * others are terminated. Returns EXIT_DONE, the exit code of the first process that failed, or
+ * EXIT_FAILED if a process cannot be started. */
 int dist_gpus_run(int gpus, dist_gpu_function *function, const void *argument);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `tegula dist mm`. Each rank has a shard of each matrix, which is a range of rows. The files are
- * mapped: a shard is contiguous in its file, so a rank reads no other pages. Rank 0 makes the file
- * of the product; each rank writes its rows.
+ * `tegula dist mm`. Each rank has a shard of each matrix, which is a range of rows. Files that are
+ * not compressed are mapped: a shard is contiguous in its file, so a rank reads no other pages.
+ * Rank 0 makes the file of the product; each rank writes its rows.
  */
 #include "dist_mm.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A rank connects to rank 0 and sends a question with its number. When all ranks have asked, rank 0
- * answers all of them. A connection that sends anything else gets no answer.
+ * A rank connects to rank 0 and sends a question with its number. When all ranks have asked, or
+ * after the timeout, rank 0 answers all that have asked. A connection that sends anything else gets
+ * no answer.
  */
 #include "dist_socket.h"
 

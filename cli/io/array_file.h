@@ -16,13 +16,13 @@ typedef struct array_file {
     size_t size;
     bool mapped;  /* true: `bytes` is a mapping of the file; false: it was allocated */
     void *member; /* contents of an archive member that was compressed; NULL: none */
-    void *copied; /* a copy of the elements, if they were not aligned or not in C order in the file;
-                     NULL: none */
+    void *copied; /* a copy of the elements, if they were not aligned in the file or were a batch in
+                     Fortran order; NULL: none */
 } array_file;
 
 /* Opens an array. path: "A.npy", "X.npz:A", "X.npz" with a single array, or "-" for standard input.
- * A regular file is mapped, anything else is read to its end. False: failed, message says why, and
- * nothing has to be closed. */
+ * A regular file is mapped, except standard input that was read in part; anything else is read to
+ * its end. False: failed, message says why, and nothing has to be closed. */
 bool array_open(const char *path, array_file *file, char *message, size_t message_size);
 void array_close(array_file *file);
 

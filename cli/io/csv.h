@@ -17,7 +17,8 @@ void csv_set_command(char **words);
  * describes: "# commit: 2f7b3ea; date: 2026-11-26; processor: AMD EPYC; ..." */
 void csv_put_origin(FILE *file, const tgl_device *dev);
 
-/* The commit that the program was built from; "unknown" if it is not known. */
+/* The commit that the program was built from or, if there was no git, the text of the environment
+ * variable TEGULA_COMMIT; "unknown" if it is not set. */
 const char *csv_commit(void);
 
 /* Writes a field, in quotes if it contains a comma, a quote or a line break. */

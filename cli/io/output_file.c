@@ -259,8 +259,8 @@ static void sync_folder(const char *path)
     close(fd);
 }
 
-/* Renames the temporary file to its final name, unless this was done before. False: failed, and the
- * error has been printed. */
+/* Renames the temporary file, if there is one that has not been renamed yet, to its final name.
+ * False: failed, and the error has been printed. */
 static bool put_in_place(output_file *file)
 {
     if (file->temporary == NULL) return true;

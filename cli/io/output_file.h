@@ -16,7 +16,7 @@
 #include <stdio.h>
 
 typedef struct output_file {
-    FILE *stream;     /* NULL: no file is open, and the functions below do nothing */
+    FILE *stream;     /* NULL: no file is open; flush, commit and close then do nothing */
     const char *name; /* the name as the user gave it; not copied */
     char *path;       /* the path of the file, with symbolic links resolved */
     char *temporary;  /* path of the temporary file; NULL: already renamed, or the file is written
@@ -48,7 +48,7 @@ bool output_file_close(output_file *file);
  * program. */
 void output_file_abandon(void);
 
-/* Whether two names refer to the same file; the file need not exist. */
+/* Whether two names refer to the same file, which need not exist. Hard links are not recognised. */
 bool output_file_is_same(const char *path, const char *other);
 
 #endif

@@ -5,10 +5,10 @@
  * one size: it checks every rung, then times it together with cuBLAS; on the simulator it counts
  * the memory accesses of the rung instead.
  *
- * Each round takes one sample of every rung and of cuBLAS; the order rotates from round to round.
- * Slow rungs are sampled in few rounds, which are spread evenly. A sample is enough calls to fill
- * two milliseconds, after a warm-up call. A percentage of cuBLAS is the median, over the rounds, of
- * the ratio of the two times in a round.
+ * A round takes one sample of cuBLAS and one of each rung; the order rotates from round to round.
+ * Slow rungs are sampled only in some rounds, which are spread evenly. A sample is enough calls to
+ * fill two milliseconds, after a warm-up call unless a call takes 50 ms or more. A percentage of
+ * cuBLAS is the median, over the rounds, of the ratio of the two times in a round.
  */
 #ifndef CLI_LADDER_H
 #define CLI_LADDER_H
@@ -79,9 +79,9 @@ typedef struct ladder_size {
                       by it */
 } ladder_size;
 
-/* Checks all rungs at one size and times them. Before each step it calls step(user, name of the
- * rung). The failure of a single rung is kept in its note; returns TGL_OK, or the status of a
- * failure that affects all rungs. The caller must release *s in either case. */
+/* Checks all rungs at one size and, if settings->timed, times them. Before each step it calls
+ * step(user, name of the rung). The failure of a single rung is kept in its note; returns TGL_OK,
+ * or the status of a failure that affects all rungs. The caller must release *s in either case. */
 tgl_status ladder_run(ladder_size *s, const ladder_settings *settings, const tgl_problem *problem,
                       void (*step)(void *user, const char *name), void *user);
 void ladder_release(ladder_size *s);

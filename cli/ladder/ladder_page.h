@@ -18,9 +18,9 @@ typedef struct ladder_page {
 /* Opens the output file. False: failed, and the error has been printed. */
 bool ladder_page_open(ladder_page *page, const char *path);
 
-/* Writes the results of all rungs in *s, which belong to one chapter (the rungs of one element type
- * and compute mode, ladder.h). *r: the report of that chapter. False: failed, and the error has
- * been printed. */
+/* Writes the results of the rungs in *s that have a plan, which belong to one chapter (the rungs of
+ * one element type and compute mode, ladder.h). *r: the report of that chapter. False: failed, and
+ * the error has been printed. */
 bool ladder_page_add(ladder_page *page, const ladder_report *r, const ladder_size *s);
 
 /* Writes the rest of the page and closes the file. The old file is replaced only if `code` is

@@ -25,7 +25,8 @@ static bool has_figures(const ladder_report *r, const rung *x)
 /* ---- Counts of the simulator ------------------------------ */
 
 /* Figures of memory traffic. cp.async reads global memory and writes shared memory, so it counts as
- * a load of global memory and as a store to shared memory. */
+ * a load of global memory and as a store to shared memory. So does a TMA load, whose wavefronts are
+ * not counted. */
 typedef struct traffic {
     double load_sectors, store_sectors; /* sectors of 32 bytes of global memory per request */
     double loads_per_ffma;              /* load requests of global memory / FFMA instructions, both
@@ -267,8 +268,8 @@ static void write_timed(const ladder_report *r, const ladder_size *s, const rung
     fprintf(csv, ",%s", truth_is_whole(s->truth) ? "" : truth_peer(s->truth));
 }
 
-/* Writes the counts: all members of tgl_counters from `blocks` on, in the order of
- * ladder_counted_columns. */
+/* Writes the values of ladder_counted_columns: date to max_error, then the counts, which are all
+ * members of tgl_counters from `blocks` on in their order. */
 void ladder_report_put_counts(const ladder_report *r, const ladder_size *s, const rung *x, FILE *to)
 {
     const tgl_problem *p = &s->problem;

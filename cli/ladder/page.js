@@ -86,7 +86,7 @@ const CHAPTERS = {
 
 // ---- The comment at the head of a source ---------------------------------------------------------
 
-// Splits that comment into prose and drawings, in their order. Each part is [is a drawing, text].
+// Splits this comment of a source into prose and drawings, in their order. Each part is [is a drawing, text].
 function partsOf(source) {
   const lines = source.slice(0, source.indexOf("*/")).split("\n").slice(2).map((line) => line.replace(/^ \* ?/, ""));
   const parts = [];

@@ -54,8 +54,8 @@ enum { GATES_MAX = 3, HINTS_MAX = 3 };
 
 typedef struct exercise {
     const char *name, *title; /* `name` is also the name of the kernel */
-    const char *rung; /* the kernel of the ladder (cli/ladder) with the same idea; NULL: none */
-    tgl_type type;    /* F32, or F16 with sums in FP32 */
+    const char *rung;         /* the kernel in kernels/ladder with the same idea; NULL: none */
+    tgl_type type;            /* F32, or F16 with sums in FP32 */
     int block_m, block_n, threads;
     bool is_split;      /* whether the kernel uses split-K; its results must be the same in any
                            order of the blocks */

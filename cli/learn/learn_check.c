@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs a reader's kernel on the simulator or on a GPU. Elements are small multiples of 1/4, so that
- * all sums are exact and the result must be equal to the reference, whatever the order of
- * summation.
+ * Runs a reader's kernel on the simulator or on a GPU. Elements are small multiples of 1/4, except
+ * in check_order() and check_error(), so that all sums are exact and the result must be equal to
+ * the reference, whatever the order of summation.
  */
 #include "learn_check.h"
 #include "cublas.h"
@@ -146,8 +146,8 @@ static tgl_status run_case(learner *l, const learn_case *c, bool is_exact)
                         (size_t)(l->at.m * l->problem.ldc) * tgl_type_size(l->e->type), NULL);
 }
 
-/* The first line of a compiler's log that begins with this file's name and a line number, as
- * "FILE:12"; NULL: there is none. */
+/* The first line of a compiler's log, apart from the log's first line, that begins with this file's
+ * name and a line number, as "FILE:12"; NULL: there is none. */
 static const char *complaint_of(const char *log, const char *file)
 {
     const size_t length = strlen(file);
@@ -231,8 +231,8 @@ static bool check_results(learner *l)
 
 /* ---- The same sums in any order of the blocks ------------------------------------------------ */
 
-/* Runs the kernel on a new device that runs its blocks in a random order, determined by `seed`. C:
- * memory for the result without padding. */
+/* Runs the kernel on a new device; the simulator runs its blocks in a random order, determined by
+ * `seed`. C: memory for the result without padding. */
 static tgl_status run_shuffled(learner *l, const learn_case *c, int seed, char *C)
 {
     char text[16];

@@ -102,7 +102,7 @@ static double needed_wgmmas(const measured *x, unsigned kinds)
 }
 
 /* A figure is the sum of the count `member` over all lines with accesses of `kinds`, divided by
- * divisor(). */
+ * divisor(). If divisor is NULL, figure_of() computes the figure from the totals. */
 static const struct {
     const char *name, *formula;
     unsigned kinds;

@@ -8,7 +8,8 @@
 #include "learn_plan.h"
 
 /* Prints each gate of the exercise with the figure of the plan's last run and the limit; if the
- * gate fails, also the source line that contributes most. Returns whether all gates are passed. */
+ * gate fails, also the source line that contributes most. Returns whether all gates are passed, and
+ * the counts can include all loads of the kernel. */
 bool learn_gates_check(const exercise *e, const tgl_problem *problem, const tgl_plan *plan,
                        const char *file);
 

@@ -12,7 +12,7 @@
  * process ends before check() has returned, prints why, unless is_quiet, and returns false. file:
  * the name of the reader's file, for messages. limits_memory: whether the process's address space
  * is limited too; must be false with CUDA, which reserves more addresses than a machine has memory.
- * is_quiet: the process prints nothing. */
+ * is_quiet: the process prints nothing on stdout. */
 bool learn_run(const char *file, bool limits_memory, bool is_quiet, bool (*check)(const void *),
                const void *context);
 

@@ -10,7 +10,7 @@
 
 enum { HEADS_MAX = 2, HEAD_SIZE = 64 };
 
-/* The different names in lines "Exercise NAME:" of a text. */
+/* The different names that occur in a text as "Exercise NAME:". */
 typedef struct learn_heads {
     char names[HEADS_MAX][HEAD_SIZE];
     int count; /* number of names; HEADS_MAX: there may be more */
@@ -22,8 +22,8 @@ learn_heads learn_heads_of(const char *source);
  * exist; *why, of `size` bytes, says which. */
 const exercise *learn_exercise_of(const char *source, char *why, size_t size);
 
-/* Whether the text cannot be checked: it has words that hide accesses from the simulator, or no
- * function with the name of the exercise. True: *why, of `size` bytes, gets the reason. Comments
+/* Whether the text cannot be checked: it has words that hide accesses from the simulator, or the
+ * name of the exercise does not occur in it. True: *why, of `size` bytes, gets the reason. Comments
  * and string literals do not count. */
 bool learn_source_is_refused(const exercise *e, const char *source, char *why, size_t size);
 

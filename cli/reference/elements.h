@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Element types: their names, their limits, and conversion to and from double. Everywhere in the
- * program and the tests a matrix is an array of bytes and a tgl_type; only this module knows the
- * formats.
+ * Element types: their names, their limits, and conversion to and from double. Most code of the
+ * program and the tests treats a matrix as an array of bytes and a tgl_type, and leaves the formats
+ * to this module.
  *
  *     name   sign, exponent, fraction bits
  *     f32    1, 8, 23

@@ -133,8 +133,8 @@ static void pair_up(random_state *r, tgl_type type, int64_t m, int64_t n, int64_
 }
 
 /* Draws the scales of A and B for DENORMAL: either A is denormal but the products are not, or the
- * products are denormal. If A is denormal, B has the scale 2^room: 2^10 for f16, whose range ends
- * just below 2^16, and 2^40 for types with a wider range. */
+ * products are denormal. If A is denormal, B has the scale 2^room: 2^10 for f16 and e5m2, whose
+ * ranges end just below 2^16, and 2^40 for the others. In e4m3 this B is 448 or -448. */
 static void draw_denormal_scales(random_state *r, tgl_type type, double *of_a, double *of_b)
 {
     const int least = ilogb(element_least_normal(type)), room = least == -14 ? 10 : 40;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Random numbers that are the same on every machine (SplitMix64), and the inputs of accuracy tests.
- * The program and the tests share this generator.
+ * Random numbers, made from bits that are the same on every machine (SplitMix64), and the inputs of
+ * accuracy tests. The program and the tests share this generator.
  */
 #ifndef CLI_RANDOM_H
 #define CLI_RANDOM_H
@@ -60,8 +60,8 @@ void random_inputs(random_state *r, inputs kind, tgl_type type, int64_t m, int64
  * kind. */
 void random_addends(random_state *r, inputs kind, tgl_type type, int64_t count, double *X);
 
-/* Draws `count` numbers of `type`, uniform in (-1, 1), or for integers over the whole range. These
- * are used where products are timed. */
+/* Draws `count` numbers of `type`, uniform in (-1, 1), or for integers over the whole range. Used
+ * where no distribution of `inputs` is needed, as for products that are timed. */
 void random_fill(random_state *r, tgl_type type, void *elements, int64_t count);
 
 #endif

@@ -72,8 +72,8 @@ reference_complex reference_complex_sum(const reference_element *of, int64_t str
                                         bool conj_b);
 
 /* Like reference_dot() for complex elements; at_a, step_a, at_b and step_b count elements of two
- * numbers. The result is that of reference_complex_sum(), and so has
- * infinities and NaN where these have. conj_a, conj_b: use the conjugate of the factor. */
+ * numbers. The result is composed by reference_complex_sum(), and so has infinities and NaN where
+ * the four real sums have them. conj_a, conj_b: use the conjugate of the factor. */
 reference_complex reference_complex_dot(int64_t k, tgl_type type, const void *a, int64_t at_a,
                                         int64_t step_a, bool conj_a, const void *b, int64_t at_b,
                                         int64_t step_b, bool conj_b);
@@ -127,8 +127,8 @@ typedef struct error_summary {
  * summation. 8*sqrt(k) + 4 is not exceeded in practice, because rounding errors have both signs. */
 double error_bound(int64_t k);
 
-/* The increase of the bound if A and B, of type f32, may first be rounded to TF32 (10 bits of
- * fraction). Rounding changes each factor by up to 2^-11 and so each product by up to 2^-10,
+/* The increase of the bound if A and B, of type f32 or c64, may first be rounded to TF32 (10 bits
+ * of fraction). Rounding changes each factor by up to 2^-11 and so each product by up to 2^-10,
  * relatively; the unit of e is 2^-24. */
 double error_of_rounded_inputs(tgl_type type, tgl_compute compute);
 
@@ -150,7 +150,8 @@ double error_of_f8_sums(tgl_type type, tgl_compute compute, int64_t k);
 double error_of_rounded_sums(tgl_type type_d, int64_t k);
 
 /* Adds an element d of a result of type type_d to the summary. *error := its e, which is infinite
- * if d is a NaN or an infinity and the reference is not. False: the element is wrong. */
+ * if one of d and the reference is NaN or infinite and the other is not. But an infinite d is right
+ * where the reference is at the end of the range of type_d. False: the element is wrong. */
 bool error_add(error_summary *summary, tgl_type type_d, double d,
                const reference_element *reference, double bound, double *error);
 

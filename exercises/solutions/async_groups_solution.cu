@@ -2,7 +2,7 @@
  *
  * Exercise async_groups: the solution.
  *
- * Why: before tile t is multiplied, t + 2 groups are committed, and the first t + 1 of them must
+ * Why: when iteration t waits, t + 2 groups are committed, and the first t + 1 of them must
  * have arrived: at most one may be unfinished. At the end there is nothing to copy, but a group is
  * committed all the same: the wait counts groups, and an empty one keeps the count. The barrier
  * says that the copies of all threads have arrived, and that all have read tile t - 1, whose buffer

@@ -3,7 +3,7 @@
  * Exercise mend_alias: the solution.
  *
  * Why: a row of A's tile takes BM + 4 words, so the tile takes BK * (BM + 4). The tile of B began
- * at BK * BM, within the last rows of A's tile. Two arrays, or a struct, would let the compiler
+ * at BK * BM, within the last row of A's tile. Two arrays, or a struct, would let the compiler
  * count.
  */
 #include "lib/load_store.h"

@@ -4,8 +4,8 @@
  *
  * Why: an element of A is loaded once for 32 columns of C instead of once for each, an element of B
  * once for 32 rows. At 64 x 64 x 64 each of A and B is loaded twice, and (2 + 2) / 3 = 1.33 of the
- * bytes of A, B and C. The first barrier: the tile is complete. The second: all threads have read
- * it. Elements outside are zero, so that the loop over p needs no condition.
+ * bytes of A, B and C. The first barrier says that the tile is complete, the second that all
+ * threads have read it. Elements outside are zero, so that the loop over p needs no condition.
  */
 #include "lib/load_store.h"
 
