@@ -313,10 +313,10 @@ class _Plan:
 class Communicator:
     """The ranks of a torch.distributed process group (None: all), or of an mpi4py communicator.
 
-    Each rank has a GPU of its own: the current one of PyTorch, or `place`, such as "cuda:1". With place
-    "cpu" and mpi4py, arrays are in host memory. All methods except close() are collective.
-    engine: "auto" or "nccl", as in tegula/nccl.h. timeout: seconds that a rank waits for another one;
-    0: 300. threads: number of threads of a rank on the CPU; 0: all.
+    place: the GPU of this rank, such as "cuda:1", which no other rank has; or, with mpi4py, "cpu": arrays
+    are in host memory. None: the current GPU of PyTorch; with mpi4py "cpu". The products and close() are
+    collective. engine: "auto" or "nccl", as in tegula/nccl.h. timeout: seconds that a rank waits for another
+    one; 0: 300. threads: number of threads of a rank on the CPU; 0: OMP_NUM_THREADS, or all processors.
     """
 
     def __init__(self, group: Any = None, *, place: Optional[str] = None, engine: str = "auto",
