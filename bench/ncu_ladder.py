@@ -134,8 +134,8 @@ def number(text):
 
 
 def measure(ncu, tegula, chapter, size, metrics):
-    """Profiles until ncu knows all metrics, because it fails if it does not know one. Returns the rows and the
-    metrics that remain."""
+    """Profiles until ncu knows all metrics, at most ten times, because ncu fails if it does not know one. Returns
+    the rows and the metrics that remain."""
     log = said = ""
     for attempt in range(10):
         log, said = profile(ncu, tegula, chapter, size, metrics)

@@ -88,7 +88,7 @@ static const char *const schedule_options[SCHEDULE_OPTIONS] = {
 typedef struct trial {
     int value[SCHEDULE_OPTIONS];
     size_t cycles;  /* sum of the stall counts in the main loop; 0: unknown */
-    double seconds; /* 0: not timed */
+    double seconds; /* 0: not timed, or the product was wrong */
 } trial;
 
 /* The properties of a configuration on which its schedules depend: macros of its kernel, and
