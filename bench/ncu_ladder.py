@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the hardware counters of every rung of the ladder with Nsight Compute, into a CSV file.
+"""Reads the hardware counters of the rungs of a chapter of the ladder with Nsight Compute, into a CSV file.
 
     bench/ncu_ladder.py -o bench/results/h200/ladder_counters.csv
     bench/ncu_ladder.py --chapter 2 -o bench/results/h200/ladder_counters_2.csv

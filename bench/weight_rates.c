@@ -8,7 +8,7 @@
  *                  [-r RUNS] [KERNEL...]
  *
  * ROWS of A (at most 16), WEIGHTS (i4, i8, 16), TYPES of A (f16, bf16) and GROUPS (k of a group
- * with factors of its own, at least 32; 0: one factor for each column) are lists with commas; all
+ * with factors of its own: 32, 64 or 128; 0: one factor for each column) are lists with commas; all
  * combinations are measured. -z: the weights have zero points. KERNEL: kernel strings for weights
  * of 8 and 4 bits, which are measured in addition to the planner's choice. RUNS: at most 99; 0: the
  * kernels are only compiled.
