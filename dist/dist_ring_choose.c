@@ -83,7 +83,7 @@ typedef struct ring_way {
 } ring_way;
 
 /* A ring whose model is evaluated. extent: the size of C along the axis that the ring does not
- * divide; k: of a rank. */
+ * divide; k: a rank's part of the K of the product. */
 typedef struct ring_model {
     const dist_task *task;
     const tgl_dist_machine *machine;

@@ -6,7 +6,7 @@
     y = comm.all_gather_matmul(x, w)                 # x: this rank's rows, w: its columns
     z = comm.matmul_reduce_scatter(y, v)             # z: this rank's rows of the sum over ranks
 
-    comm = tegula.dist.Communicator(mpi4py.MPI.COMM_WORLD)         # NumPy arrays, or GPUs
+    comm = tegula.dist.Communicator(mpi4py.MPI.COMM_WORLD)         # NumPy arrays; GPUs with place="cuda:0"
 
 docs/distributed.md describes how the data moves.
 """
@@ -314,8 +314,8 @@ class Communicator:
     """The ranks of a torch.distributed process group (None: all), or of an mpi4py communicator.
 
     place: the GPU of this rank, such as "cuda:1", which no other rank has; or, with mpi4py, "cpu": arrays
-    are in host memory. None: the current GPU of PyTorch; with mpi4py "cpu". The products and close() are
-    collective. engine: "auto" or "nccl", as in tegula/nccl.h. timeout: seconds that a rank waits for another
+    are in host memory. None: the current GPU of PyTorch; with mpi4py "cpu". The constructor, the products
+    and close() are collective. engine: "auto" or "nccl", as in tegula/nccl.h. timeout: seconds that a rank waits for another
     one; 0: 300. threads: number of threads of a rank on the CPU; 0: OMP_NUM_THREADS, or all processors.
     """
 
@@ -457,8 +457,8 @@ class Communicator:
 
     def _key(self, a: Any, b: Any, layouts: Tuple[str, str, str], out: Any, bias: Any,
              activation: Optional[str], compute: str) -> Any:
-        """A key that is equal for calls with the same plan. None: the arguments are not such that this can be
-        told without _describe()."""
+        """A key that is equal only for calls with the same plan. None: only _describe() can find the plan for
+        these arguments."""
         torch = sys.modules.get("torch")
         if torch is None or self.place == "cpu" or out is None:
             return None
