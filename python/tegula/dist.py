@@ -315,8 +315,9 @@ class Communicator:
 
     place: the GPU of this rank, such as "cuda:1", which no other rank has; or, with mpi4py, "cpu": arrays
     are in host memory. None: the current GPU of PyTorch; with mpi4py "cpu". The constructor, the products
-    and close() are collective. engine: "auto" or "nccl", as in tegula/nccl.h. timeout: seconds that a rank waits for another
-    one; 0: 300. threads: number of threads of a rank on the CPU; 0: OMP_NUM_THREADS, or all processors.
+    and close() are collective. engine: "auto" or "nccl", as in tegula/nccl.h. timeout: seconds that a rank
+    waits for another one; 0: 300. threads: number of threads of a rank on the CPU; 0: OMP_NUM_THREADS, or all
+    processors.
     """
 
     def __init__(self, group: Any = None, *, place: Optional[str] = None, engine: str = "auto",
