@@ -45,8 +45,8 @@ def close(found: torch.Tensor, expected: torch.Tensor) -> None:
 
 
 def begin_table(path: Optional[str], note: str, columns: str) -> TextIO:
-    """Opens the file for the results (None: standard output), and writes their origin and the names of the
-    columns. note: text that is added to the origin."""
+    """Opens the file for the results (None: standard output), and writes their origin (only into a file), a
+    line with the GPU and versions, and the names of the columns. note: text that is added to that line."""
     out = open(path, "w", encoding="utf-8") if path else sys.stdout
     if path:
         out.write(results_csv.origin())

@@ -12,9 +12,9 @@
 size_t tgl_cubin_ffmas(const void *image, size_t size, const char *symbol);
 
 /* The cycles from the first FFMA of the kernel to FFMA number `ffmas`, if no instruction waits for
- * data. This is the sum of the instructions' stall counts; a stall count is the number of cycles
- * until the warp may issue its next instruction. 0: there are fewer FFMAs, or the image is not a
- * cubin. */
+ * data. This is the sum of the instructions' stall counts, where 0 counts as 1; a stall count is
+ * the number of cycles until the warp may issue its next instruction. 0: there are fewer FFMAs, or
+ * the image is not a cubin. */
 size_t tgl_cubin_cycles(const void *image, size_t size, const char *symbol, size_t ffmas);
 
 #endif

@@ -24,7 +24,7 @@ import time
 import results_csv
 
 # Columns: name; limit of the relative difference; code that defines a function run(), which returns a tensor.
-# The code can use torch, F, x() (which makes a random tensor), bf16, f16, f32 and f64.
+# The code can use what BEGIN defines, such as x(), which makes a random tensor.
 TORCH = [
     ("matmul f32", 1e-5, "a, b = x(1000, 999), x(999, 1001)\nrun = lambda: a @ b"),
     ("matmul f32, large", 1e-5, "a, b = x(4096, 4096), x(4096, 4096)\nrun = lambda: a @ b"),

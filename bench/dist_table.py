@@ -7,10 +7,10 @@ bench/dist.sh starts this script.
     PYTHONPATH=python TEGULA_LIBRARY=build/libtegula.so python3 bench/dist_table.py [--gpus N ...] [--quick]
 
 A sample is the mean time of products that are enqueued one after the other. Each rank takes the median of
-its samples, and a time is the largest of these medians. "share" is the time of PyTorch's local product divided by that time. In rows
-"weak" each rank has the same work for any number of ranks: m grows with the ranks, n and k do not. The
-efficiency of these rows is the time of Tegula's product of m/ranks x n x k on one GPU, divided by the time
-of the whole product on all GPUs.
+its samples, and a time is the largest of these medians. "share" is the time of PyTorch's local product
+divided by that time. In rows "weak" each rank has the same work for any number of ranks: m grows with the
+ranks, n and k do not. The efficiency of these rows is the time of Tegula's product of m/ranks x n x k on one
+GPU, divided by the time of the whole product on all GPUs.
 """
 
 import argparse
@@ -157,7 +157,8 @@ def async_tp(case: Case, a: torch.Tensor, b: torch.Tensor) -> Optional[Callable[
 
 
 def seconds_of(run: Callable[[], Any], budget: float) -> float:
-    """The mean seconds of a product, measured with events. All ranks run it equally often."""
+    """The seconds of a product, measured with events: the largest median of a rank's 5 samples. All ranks run
+    it equally often."""
     run()
     torch.cuda.synchronize()
     dist.barrier()

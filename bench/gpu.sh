@@ -3,9 +3,9 @@
 #
 # gpu.sh BUILD [RESULTS]: runs the checks before a release, on a machine with an NVIDIA GPU and the CUDA toolkit.
 # `make gpu` builds and calls it. Runs the tests that need a GPU; random products, huge ones and accuracy;
-# compute-sanitizer with every kernel; the ladder and the bench compared with cuBLAS. Writes CSV files to
-# bench/results/CHIP. Continues after a failure, prints a summary, and fails if a step failed. CHECK_CASES and
-# SANITIZE_CASES in the environment set the number of products.
+# compute-sanitizer with kernels for F32, F64, F16 and BF16; the ladder and the bench compared with cuBLAS. Writes
+# CSV files to bench/results/CHIP. Continues after a failure, prints a summary, and fails if a step failed.
+# CHECK_CASES and SANITIZE_CASES in the environment set the number of products of most steps.
 set -u
 unset TEGULA_COMPUTE
 build=$1 results=${2:-bench/results}

@@ -7,10 +7,10 @@ groups divide the rows or, for gradients of weights, k.
 
     bench/grouped.py [--type bf16|e4m3] [--csv FILE] [--burst SECONDS] [--kernel STRING ...]
 
-Both libraries run in turn on the same arrays, after every result has been checked. A time is the
-median of three bursts (bursts.py). The roofline of bf16 is the longer of two times: that of the operations
-at the rate of a large dense product in the same run, and that of the bytes of A, B and D at 3.0 TB/s.
-PyTorch's function is torch._grouped_mm.
+Both libraries run in turn on the same arrays. Before that, parts of the results are checked: with bf16 the
+result of the planner's kernel, with e4m3 all results. A time is the median of three bursts (bursts.py). The
+roofline of bf16 is the longer of two times: that of the operations at the rate of a large dense product in
+the same run, and that of the bytes of A, B and D at 3.0 TB/s. PyTorch's function is torch._grouped_mm.
 
 e4m3: groups of rows. `tegula` has a factor for each row and 128 of k of A, and for each block of
 128 x 128 of B. `tegula lines` has a factor for each row of A and each column of B, as

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the hardware counters of every rung of the ladder with Nsight Compute, into a CSV file.
+"""Reads the hardware counters of the rungs of a chapter of the ladder with Nsight Compute, into a CSV file.
 
     bench/ncu_ladder.py -o bench/results/h200/ladder_counters.csv
     bench/ncu_ladder.py --chapter 2 -o bench/results/h200/ladder_counters_2.csv
@@ -134,8 +134,8 @@ def number(text):
 
 
 def measure(ncu, tegula, chapter, size, metrics):
-    """Profiles until ncu knows all metrics, because it fails if it does not know one. Returns the rows and the
-    metrics that remain."""
+    """Profiles until ncu knows all metrics, at most ten times, because ncu fails if it does not know one. Returns
+    the rows and the metrics that remain."""
     log = said = ""
     for attempt in range(10):
         log, said = profile(ncu, tegula, chapter, size, metrics)

@@ -9,7 +9,7 @@ cublasGemmGroupedBatchedEx().
 
 Columns: us: microseconds of a list that the host calls in a loop. graph_us: microseconds of a replay of a
 CUDA graph of the same calls, which takes no time of the host. vs_cublas, graph_vs_cublas: the time of the
-loop of torch.mm() divided by this time. All results are checked before anything is timed.
+loop of torch.mm() divided by this time. The results of a list are checked before the list is timed.
 """
 
 import argparse

@@ -6,9 +6,9 @@ The shapes are squares, and layers of Llama-3 8B. PyTorch computes them by torch
 
     bench/scaled.py [--csv FILE] [--burst SECONDS] [--kinds KIND ...]
 
-Both libraries run in turn on the same arrays, after each result has been checked. A time is the
-median of three bursts (bursts.py). best_peer is the time of the fastest kind of factors that PyTorch computes
-at that size, divided by Tegula's.
+Both libraries run in turn on the same arrays, after the first rows of each result have been checked. A time is
+the median of three bursts (bursts.py). best_peer is PyTorch's time with the fastest kind of factors at that
+size (for int8: PyTorch's time of int8), divided by the time of the row.
 """
 
 import argparse

@@ -88,7 +88,7 @@ static const char *const schedule_options[SCHEDULE_OPTIONS] = {
 typedef struct trial {
     int value[SCHEDULE_OPTIONS];
     size_t cycles;  /* sum of the stall counts in the main loop; 0: unknown */
-    double seconds; /* 0: not timed */
+    double seconds; /* 0: not timed, or the product was wrong */
 } trial;
 
 /* The properties of a configuration on which its schedules depend: macros of its kernel, and
@@ -169,7 +169,7 @@ static void draw(random_state *r, const tile *t, int value[SCHEDULE_OPTIONS])
 {
     const int copies = copies_of(t), loads = (t->tm + t->tn) / 4;
     const int step = t->tm * t->tn,
-              last = (t->bk - 1) * t->tm - 1; /* FFMAs per step; the last row of FFMAs */
+              last = (t->bk - 1) * t->tm - 1; /* FFMAs per step of K; last row to issue a copy */
     const int min = copies <= FEW_COPIES ? 0 : 2 * copies <= last ? 2 : 1;
     const int copy_every = between(r, min, copies > 1 ? last / (copies - 1) : 0);
     const int copy_from = between(r, 0, last - (copies - 1) * copy_every);

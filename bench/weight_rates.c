@@ -7,10 +7,11 @@
  *     weight_rates [-d DEVICE] [-n N] [-k K] [-z] [-m ROWS] [-t WEIGHTS] [-a TYPES] [-g GROUPS]
  *                  [-r RUNS] [KERNEL...]
  *
- * ROWS of A, WEIGHTS (i4, i8, 16), TYPES of A (f16, bf16) and GROUPS (k of a group with factors of
- * its own; 0: one factor for each column) are lists with commas; all combinations are measured. -z:
- * the weights have zero points. KERNEL: kernel strings for weights of 8 and 4 bits, which are
- * measured in addition to the planner's choice. RUNS 0: the kernels are only compiled.
+ * ROWS of A (at most 16), WEIGHTS (i4, i8, 16), TYPES of A (f16, bf16) and GROUPS (k of a group
+ * with factors of its own: 32, 64 or 128; 0: one factor for each column) are lists with commas; all
+ * combinations are measured. -z: the weights have zero points. KERNEL: kernel strings for weights
+ * of 8 and 4 bits, which are measured in addition to the planner's choice. RUNS: at most 99; 0: the
+ * kernels are only compiled.
  *
  * Products use several matrices of weights in turn, which together are larger than any L2 cache.
  * Times are medians.
@@ -47,7 +48,7 @@ typedef struct product {
 
 typedef struct operands {
     tgl_device *dev;
-    char *weights; /* matrices of weights of at least ALL_BYTES together */
+    char *weights; /* matrices of weights of at least ALL_BYTES together, unless RUNS is 0 */
     size_t bytes;
     void *A, *C, *factors, *zeros;
     double copy; /* rate of a copy in bytes per second; 0: unknown */

@@ -14,7 +14,7 @@ struct tgl_dist {
     tgl_dist_transport transport;
     tgl_device *dev;
     tgl_dist_machine machine; /* speeds that the planner assumes, with defaults filled in */
-    bool is_broken;           /* a rank was lost, so that the communicator can only be closed */
+    bool is_broken;           /* the transport has failed: the communicator can only be closed */
     int64_t plans;            /* number of plans made so far, which is the same on all ranks */
     void *room;               /* DIST_ROOM bytes per rank, for the results of dist_gather() */
 };
@@ -41,12 +41,12 @@ typedef struct dist_call {
     uint64_t alpha, beta; /* bits of the doubles; 0 while a plan is created */
 } dist_call;
 
-/* Collective: the agreement with which every collective function begins, so that ranks notice if
- * they call different functions. Returns TGL_OK; TGL_BAD_ARGUMENT if the ranks call different
- * functions or run different plans; the status of the first rank whose status is not TGL_OK;
- * TGL_BAD_SCALAR if alpha or beta differs between ranks; the failure of the transport, such as
- * TGL_COMMUNICATION, if a rank was lost. After a failure of the transport the communicator can only
- * be closed; after the other failures it can still be used. */
+/* Collective: the agreement with which functions that create or run plans begin, so that ranks
+ * notice if they call different functions. Returns TGL_OK; TGL_BAD_ARGUMENT if the ranks call
+ * different functions or run different plans; the status of the first rank whose status is not
+ * TGL_OK; TGL_BAD_SCALAR if alpha or beta differs between ranks; the failure of the transport, such
+ * as TGL_COMMUNICATION if a rank was lost. After a failure of the transport the communicator can
+ * only be closed; after the other failures it can still be used. */
 tgl_status dist_begin_call(tgl_dist *dist, const dist_call *mine);
 
 /* Sends and receives a group of messages, and waits for all of them. */

@@ -4,7 +4,7 @@
  * of the bytes that the busiest rank receives, of the latencies of messages, and of copies; less
  * the time in which messages and products overlap. The product runs in steps: in each step a rank
  * multiplies one panel, a range of the axis division->loop. The cost depends on the arguments of
- * the plan and on constants only.
+ * the plan, the assumed speeds (tgl_dist_machine) and constants only.
  */
 #include "dist_cost.h"
 
@@ -18,8 +18,8 @@ static bool axes_equal(const dist_axis *x, const dist_axis *y)
            x->parts == y->parts && x->source == y->source && x->stride == y->stride;
 }
 
-/* Whether an operand need not move: each rank works with exactly its own part of A or B, or
- * computes exactly its own part of C. */
+/* Whether an operand need not move: A or B is replicated, each rank works with exactly its own part
+ * of A or B, or each rank computes exactly its own part of C. */
 static bool stays(const dist_task *task, const dist_division *division, int operand)
 {
     const dist_spread *own = &task->spread[operand];
@@ -194,7 +194,8 @@ static double multiplying(const dist_task *task, const dist_division *division,
 }
 
 /* Whether a rank has the panel of its first step already. This requires that the operand which
- * moves along the axis of the loop is divided along that axis. */
+ * moves along the axis of the loop is divided along that axis, into at most as many parts as there
+ * are panels. */
 static bool has_first_panel(const dist_task *task, const dist_division *division,
                             const dist_volumes *v)
 {

@@ -18,7 +18,8 @@ typedef struct dist_volumes {
                                 it computes */
     double received[OPERANDS]; /* bytes that a rank receives from other ranks */
     double peers[OPERANDS];    /* number of ranks that send these bytes, estimated */
-    bool stays[OPERANDS];      /* each rank uses, or computes, exactly its own part of the matrix */
+    bool stays[OPERANDS];      /* each rank uses, or computes, exactly its own part of the matrix;
+                                  also true of a replicated A or B */
 } dist_volumes;
 
 dist_volumes dist_volumes_of(const dist_task *task, const dist_division *division);
@@ -28,9 +29,9 @@ dist_volumes dist_volumes_of(const dist_task *task, const dist_division *divisio
 void dist_cost(const dist_task *task, const dist_division *division, const dist_volumes *volumes,
                const tgl_dist_machine *machine, tgl_dist_figures *figures);
 
-/* Whether all of an operand comes by one all-gather of the transport: every rank has the
- * same number of complete rows of the stored matrix and needs all of it at once, and messages would
- * take longer. */
+/* Whether all of an operand comes by one all-gather: the transport has collective operations, every
+ * rank has the same number of complete rows of the stored matrix and needs all of it at once, and
+ * messages would take longer. */
 bool dist_cost_gathers(const dist_task *task, const dist_division *division, const dist_volumes *v,
                        int operand, const tgl_dist_machine *machine);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Layouts of tegula/dist.h, which say how a matrix is distributed over the ranks: makes layouts of
- * shards, replicated matrices and submatrices, and checks the layouts that callers give.
+ * shards, replicated matrices and submatrices, checks the layouts that callers give, and finds the
+ * elements of a rank.
  */
 #include "dist_error.h"
 #include "dist_spread.h"

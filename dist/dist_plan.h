@@ -50,17 +50,19 @@ struct tgl_dist_plan {
     bool has_copies;
     dist_transfer copies;
 
-    /* Memory for the sums of this rank's part of C, in the accumulation type. It is needed if C
-     * cannot hold the sums: its elements have 16 bits, or an epilogue follows. */
+    /* Memory for the sums of this rank's part of C, in the accumulation type. It is needed if this
+     * rank adds up several products and C cannot hold their sum: C has another type, or an epilogue
+     * follows. */
     bool has_sums;
     void *sums;
     int64_t ld_sums;
 
     void *partial; /* RING_COLLECTIVE (one product and one call of NCCL, dist_planner.h): this
                       rank's product; NULL: C holds it */
-    void *reduced; /* RING_COLLECTIVE: this rank's rows of the sum; NULL: C holds them */
+    void *reduced; /* RING_COLLECTIVE: this rank's rows of the sum; NULL: C holds them or, in an
+                      all-reduce of a padded C, `partial` */
 
-    dist_ring ring; /* used instead of panels and transfers if choice.ring is not RING_NONE */
+    dist_ring ring; /* used instead of panels and transfers if choice.ring is at least 0 */
 
     double memory_bytes; /* bytes that the plan has allocated on this rank */
     dist_products products;

@@ -67,8 +67,8 @@ static tgl_status allocate_gathering(tgl_dist_plan *plan, int operand)
     return allocate_slots(plan, &plan->transfer[operand], dist_plan_steps(plan, operand));
 }
 
-/* Allocates memory for sums over panels, unless C itself can hold them: C has the type of the sums,
- * and there is no epilogue. */
+/* Allocates memory for the sums of several products, unless C itself can hold them: C has the type
+ * of the sums, and there is no epilogue. */
 static tgl_status allocate_sums(tgl_dist_plan *plan)
 {
     const dist_division *division = &plan->choice.division;
@@ -202,7 +202,7 @@ static tgl_status choose(tgl_dist_plan *plan, const dist_limits *limits)
 }
 
 /* Chooses a division and allocates its memory. As long as a rank has too little memory, tries again
- * with panels of half the length. */
+ * with panels of half the length, unless the caller has set the length. */
 static tgl_status choose_and_allocate(tgl_dist_plan *plan, const tgl_dist_options *options)
 {
     const int64_t own_limit = options != NULL ? options->memory_limit : 0;

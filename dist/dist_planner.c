@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The planner: compares all divisions in which at least one matrix stays where it is, and all
- * divisions of m, n and k into equal parts. One axis of a division, its loop, is cut into panels.
+ * The planner: compares the three divisions in which C, A or B stays where it is, and divisions of
+ * m, n and k into equal parts. One axis of a division, its loop, is cut into panels.
  */
 #include "dist_planner.h"
 
@@ -124,14 +124,15 @@ static void consider_panel(search *s, dist_division *division, const dist_volume
     if (panel < 1) panel = 1;
     division->panel = panel;
     division->panels = length > 0 ? (length - 1) / panel + 1 : 1;
-    /* a single panel takes the memory of the whole operands, which is over the limit */
+    /* a single panel takes the memory of the whole operands, of which there is too little */
     if (s->limits->panel_max > 0 && division->panels == 1) return;
     consider(s, division, v);
 }
 
-/* Considers several panel lengths: the length of the loop's axis divided by powers of 2; and the
- * block size of each matrix that moves and is divided along this axis, because all of a block is on
- * one rank. The block size is also divided by powers of 2. */
+/* Considers several panel lengths: the longest part of the loop's axis, whole and divided by powers
+ * of 2; and the block size of each matrix that moves and is divided along this axis, because all of
+ * a block is on one rank. The block size is also divided by powers of 2. All but the whole part
+ * have at least SHORTEST elements. */
 static void consider_panels(search *s, dist_division *division, const dist_volumes *v)
 {
     enum { SHORTEST = 64, TIMES_MAX = 64 };
@@ -270,8 +271,8 @@ tgl_status dist_planner_choose(const dist_task *task, const tgl_dist_machine *ma
 
 /* ---- The order of the panels ----------------------------------------------------------------- */
 
-/* Of the operands that have the axis of the loop and are divided along it, the one of which ranks
- * receive the most bytes; OPERANDS: none moves. */
+/* Of the operands that move and are divided along the axis of the loop, the one of which ranks
+ * receive the most bytes; OPERANDS: there is none. */
 static int leading_operand(const dist_task *task, const dist_division *division)
 {
     const dist_volumes v = dist_volumes_of(task, division);

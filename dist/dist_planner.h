@@ -16,10 +16,10 @@ typedef struct dist_choice {
     dist_division division;
     tgl_dist_figures figures;
     char stays[8];  /* letters of the matrices that stay, such as "AC" */
-    int candidates; /* number of divisions that were compared */
+    int candidates; /* number of pairs of division and panel length that were compared */
     int ring;      /* number of chunks into which a ring (dist_ring.h) cuts a rank's part of C; 0: a
-                      single product per rank; RING_COLLECTIVE: a single product per rank, whose sum is
-                      one collective operation (dist_reduce.h); RING_NONE: no ring */
+                      single product per rank; RING_COLLECTIVE: a single product per rank, whose sum
+                      is one collective operation (dist_reduce.h); RING_NONE: no ring */
     int64_t chunk; /* rows or columns of a chunk; the last chunk of a shard may be shorter. Without
                       a ring of chunks: of a shard */
     bool gathers[2]; /* A, B: all of it comes by one all-gather of the transport */
@@ -27,7 +27,7 @@ typedef struct dist_choice {
 
 /* Limits of the choice, from the options of the caller. */
 typedef struct dist_limits {
-    double memory_bytes;      /* maximum memory of a rank in bytes; 0: no limit */
+    double memory_bytes;      /* maximum bytes of a rank besides its matrices; 0: no limit */
     int64_t panel, panel_max; /* required panel length; maximum panel length. 0: not set */
     int parts[AXES];          /* number of parts of each axis; 0: not set */
 } dist_limits;
@@ -38,8 +38,9 @@ tgl_status dist_options_check(const tgl_dist_options *options);
 dist_limits dist_limits_of(const dist_task *task, const tgl_dist_options *options,
                            int64_t memory_limit);
 
-/* Chooses the division with the shortest predicted time. All ranks choose the same division if the
- * machine is homogeneous. Returns TGL_OK; TGL_UNSUPPORTED if no division has the numbers of parts
+/* Chooses the division with the shortest predicted time within the memory limit; if all are over
+ * the limit, the one that needs the least memory. All ranks choose the same division if the machine
+ * is homogeneous. Returns TGL_OK; TGL_UNSUPPORTED if no division has the numbers of parts
  * that `limits` requires. */
 tgl_status dist_planner_choose(const dist_task *task, const tgl_dist_machine *machine,
                                const dist_limits *limits, dist_choice *choice);
@@ -52,7 +53,8 @@ dist_division dist_planner_staying(const dist_task *task, int operand);
 bool dist_planner_allows(const dist_limits *limits, const dist_division *division);
 
 /* start[rank] := the index of the panel that the rank multiplies first: the first one of which the
- * rank itself has elements, or 0. start: array of task->ranks. */
+ * rank itself has elements (of the operand that moves the most bytes), or 0. start: array of
+ * task->ranks. */
 void dist_planner_start(const dist_task *task, const dist_division *division, int32_t *start);
 
 #endif

@@ -3,7 +3,7 @@
  * GEMM + reduce-scatter and GEMM + all-reduce, between devices that can move data while they
  * compute products. A and B stay where they are, k is divided over all ranks, and each rank gets a
  * shard of rows or columns of C. The products themselves add up the partial sums of the ranks: sums
- * of 16 bits as a residual in the epilogue, others as C.
+ * of 16 bits as a residual in the epilogue (but as C before an activation), others as C.
  *
  * A shard is cut into chunks, which go around the ranks. The chunk of rank r begins at rank r+1.
  * Each rank adds its own product to the chunk that it has received, and sends the sum to the next

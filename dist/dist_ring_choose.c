@@ -83,13 +83,13 @@ typedef struct ring_way {
 } ring_way;
 
 /* A ring whose model is evaluated. extent: the size of C along the axis that the ring does not
- * divide; k: of a rank. */
+ * divide; k: a rank's part of the K of the product. */
 typedef struct ring_model {
     const dist_task *task;
     const tgl_dist_machine *machine;
     int axis;
     double extent, k, ranks;
-    double sum; /* bytes of a partial sum */
+    double sum; /* bytes of an element of the partial sums */
     bool is_copied;
 } ring_model;
 
@@ -106,9 +106,10 @@ static ring_model model_of(const dist_task *task, const tgl_dist_machine *machin
                         .is_copied = task->spread[OPERAND_C].replicated};
 }
 
-/* Factor on the time of a product whose C has `elements` elements, because it takes whole waves, or
- * half waves with smaller tiles; below LEAST half waves it splits K. FULL: the filled part of the
- * waves for which the machine's rates were measured. SMALLER: the relative time of smaller tiles.
+/* Factor on the time of a product whose C has `elements` elements of 16 bits, because it takes
+ * whole waves, or half waves with smaller tiles; below LEAST half waves it splits K. 1 for other
+ * types. FULL: the filled part of the waves for which the machine's rates were measured. SMALLER:
+ * the relative time of smaller tiles.
  * (H200, bench/results/h200/dist_phases.csv) */
 static double of_waves(const ring_model *r, double elements)
 {
@@ -241,8 +242,9 @@ static int64_t left_of(int64_t shard, int64_t used)
 }
 
 /* Lists the ways that are compared: one collective operation, one exchange, and rings. The chunks
- * of a ring are equal, or the last one is a single wave: in an all-reduce nothing hides the copies
- * of the last chunk. Lengths above RING_CHUNK_GRAIN are multiples of it. Returns their number. */
+ * of a ring are equal, but for a shorter last one. In an all-reduce, where nothing hides the copies
+ * of the last chunk, it may also be a single wave. All chunks of a shard but the last have a
+ * multiple of RING_CHUNK_GRAIN rows. Returns the number of ways. */
 static int list_ways(const ring_model *r, ring_way *ways)
 {
     const int64_t shard = longest_shard(r->task, r->axis);

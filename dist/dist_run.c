@@ -3,10 +3,11 @@
  * Runs a plan, panel by panel. In step t
  * - the panels of step t+1 are sent and received;
  * - the panels of step t are multiplied;
- * - the partial sums of step t-1 are sent to the owners of C, unless C stays where it is.
+ * - the partial sums of step t-1 are sent to the owners of C, unless C stays where it is. If the
+ *   panels are along k, the sums are sent once, after the last step.
  *
- * A rank that fails goes on to send and receive, so that no other rank waits for it. At the end all
- * ranks agree on the status.
+ * A rank whose product fails goes on to send and receive, so that no other rank waits for it. At
+ * the end all ranks agree on the status.
  */
 #include "dist_error.h"
 #include "dist_reduce.h"

@@ -34,7 +34,7 @@ typedef struct dist_division {
     int ranks;
     bool c_stays; /* each rank computes exactly its own part of C: no partial sums move */
     int loop; /* the axis that is cut into panels, which are multiplied one after the other: AXIS_M,
-                 AXIS_N or AXIS_K */
+                 AXIS_N or AXIS_K; AXES: none */
     int64_t panel, panels; /* length of a panel; number of panels */
 } dist_division;
 

@@ -3,8 +3,9 @@
  * Moves a matrix from one distribution to another. A piece is the set of elements that one rank
  * sends to another in a step.
  *
- * Pieces that are contiguous in memory are sent and received where they are. The rectangles of all
- * other pieces are packed one after the other, in the order of their rows.
+ * Pieces that are contiguous in memory are sent and received where they are, except that pieces to
+ * be added, and those of a transfer with `stages`, are received into a buffer. The rectangles of
+ * all other pieces are packed one after the other, in the order of their rows.
  */
 #include "dist_transfer.h"
 

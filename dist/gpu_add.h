@@ -10,7 +10,7 @@
 
 typedef struct gpu_sum gpu_sum;
 
-/* The plans of the additions that have run on this device, one for each shape and type. */
+/* The plans of the additions that have run on this device, one for each shape, strides and type. */
 typedef struct gpu_sums {
     tgl_device *dev;
     void *stream;

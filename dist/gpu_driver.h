@@ -93,8 +93,8 @@ typedef struct gpu_driver {
     CUresult (*cuIpcCloseMemHandle)(CUdeviceptr memory);
 } gpu_driver;
 
-/* Loads libcuda ($TEGULA_LIBCUDA, else libcuda.so.1) and finds its functions. Returns TGL_OK or
- * TGL_NO_DEVICE. */
+/* Loads libcuda ($TEGULA_LIBCUDA, else libcuda.so.1) and finds its functions. Returns TGL_OK;
+ * TGL_NO_DEVICE; the failure of cuInit(), as gpu_driver_check() converts it. */
 tgl_status gpu_driver_open(gpu_driver *driver);
 
 /* Converts a result of the driver to TGL_OK, TGL_NO_MEMORY or TGL_DRIVER. what: the call that gave

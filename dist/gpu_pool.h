@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Device memory that other processes can map: the receive buffers of plans. A block that a plan
- * releases is kept for the next plan, because other processes may still have it mapped. All blocks
- * are freed together, after the other processes have unmapped them.
+ * Device memory that other processes can map: the buffers of plans. A block that a plan releases is
+ * kept for the next plan, because other processes may still have it mapped. The pool frees its
+ * blocks at the end, after the other processes have unmapped them; unused blocks that no process
+ * has mapped it also frees when the GPU is out of memory.
  */
 #ifndef GPU_POOL_H
 #define GPU_POOL_H

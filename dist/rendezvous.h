@@ -40,7 +40,7 @@ void rendezvous_give_up(rendezvous *r);
 tgl_status rendezvous_check(const rendezvous *r);
 
 /* Collective: an all-gather. all[r*bytes]: the bytes of rank r. Returns TGL_OK or, if a rank has
- * given up or does not answer, TGL_COMMUNICATION. */
+ * given up, does not answer or passes another `bytes`, TGL_COMMUNICATION. */
 tgl_status rendezvous_gather(rendezvous *r, const void *mine, void *all, size_t bytes);
 
 /* Announces a receive buffer to rank `from`, which will fill it. *slot := the place of the

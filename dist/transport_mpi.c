@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The transport for MPI: nonblocking sends and receives of host memory. All waiting is a loop of
- * MPI_Testall() with a deadline, so that a rank that has died gives a status and not a hang.
+ * The transport for MPI: nonblocking sends and receives of host memory. Waiting
+ * for messages is a loop of MPI_Testall() with a deadline, so that a rank that has died gives a
+ * status and not a hang.
  */
 #include "tegula/mpi.h"
 
@@ -182,7 +183,8 @@ static bool mpi_is_finalized(void)
     return flag;
 }
 
-/* Frees the communicator, but not after a rank was lost, because MPI_Comm_free() is collective. */
+/* Frees the communicator, but not after a failure, because MPI_Comm_free() is collective and a rank
+ * may be lost. */
 static void mpi_close(void *given)
 {
     state *s = given;

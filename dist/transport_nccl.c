@@ -61,7 +61,7 @@ static bool is_idle(nccl_transport *t)
 
 /* After a rank was lost: ends all work on this GPU that waits for it. ncclCommAbort() ends NCCL's
  * kernels. A stream continues when the flag for which it waits is 1; as it may then wait for
- * another flag, all flags are set again and again until the streams are idle. */
+ * another flag, all flags are set again and again until the streams are idle, at most SECONDS. */
 void nccl_lose(nccl_transport *t)
 {
     enum { SECONDS = 10 };
@@ -267,7 +267,8 @@ static tgl_status send(nccl_transport *t, const tgl_dist_message *m, CUstream st
 
 /* Announces all receive buffers, then sends, in `stream`, by copy engines. All announcements come
  * before the first wait, on the host and on the GPU: otherwise two ranks could wait for each other.
- * In the stream of the products each flag would delay the next product (docs/distributed.md). */
+ * begin() uses the stream `sending`: in the stream of the products each flag would delay the next
+ * product (docs/distributed.md). */
 static tgl_status begin_copies(nccl_transport *t, const tgl_dist_message *messages, int count,
                                nccl_group *g, CUstream stream)
 {

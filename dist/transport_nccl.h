@@ -87,7 +87,8 @@ void nccl_lose(nccl_transport *t);
 tgl_status nccl_collect(nccl_transport *t, tgl_dist_collective operation, tgl_type type,
                         const void *from, void *to, size_t count);
 
-/* Waits until all streams are idle, or until the timeout. */
+/* Waits until the streams of the products and of the messages are idle. Gives up after a failure or
+ * the timeout. */
 void nccl_wait_for_work(nccl_transport *t);
 
 /* nccl_open.c: closes a transport, even one that was not opened completely. */

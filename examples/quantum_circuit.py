@@ -35,8 +35,8 @@ def first_qubit_last(u: np.ndarray) -> np.ndarray:
 
 
 def block_of(qubits: int, rng: np.random.Generator) -> np.ndarray:
-    """The matrix of `qubits` layers. A layer has a gate on qubits 0 and 1, 2 and 3, and so on; the
-    pairs of the next layer are shifted by one qubit."""
+    """The matrix of `qubits` layers; with 2 qubits, of a single gate. A layer has a gate on qubits 0
+    and 1, 2 and 3, and so on; the pairs of the next layer are shifted by one qubit."""
     if qubits == 2:
         return random_gates(1, rng)[0]
     u = np.eye(2**qubits, dtype=np.complex128)

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # cross_wheel.sh MACHINE FOLDER: writes a wheel for MACHINE (x86_64 or aarch64) and glibc 2.28 or later, on any machine.
-# Zig's C compiler targets that glibc. Needs pip, and the package ziglang from PyPI. Without Python's headers of that
-# machine the wheel has no compiled path of calls: ctypes makes them.
+# Zig's C compiler targets that glibc. Needs pip, and the package ziglang from PyPI. A wheel for another kind of machine
+# than this one has no compiled path of calls (python/call.cmake): ctypes makes them.
 set -eu
 machine=$1 folder=$2
 root=$(cd "$(dirname "$0")/.." && pwd)

@@ -3,7 +3,8 @@
 """make_sdist.py FOLDER: writes tegula-VERSION.tar.gz, from which pip builds the wheel.
 
 The Python package needs the C sources beside it, and pip wants pyproject.toml at the root of an archive. So the
-archive has the files of the repository, and the package's pyproject.toml at its root, with its paths from there.
+archive has the files of the repository that the build needs, and the package's pyproject.toml at its root, with its
+paths from there.
 Its content depends on the files alone."""
 
 import gzip

@@ -32,7 +32,7 @@ typedef tgl_status run_function(const tgl_plan *, const tgl_operands *, void *);
 
 /* ---- Keys ------------------------------------------------------------------------------------ */
 
-/* The types, shapes and strides of the arrays, and the options. */
+/* The types, devices, shapes and strides of the arrays, and the options. */
 typedef struct key {
     int count;
     uint64_t words[KEY_MAX];
@@ -426,7 +426,7 @@ static bool read_facts(PyObject *const *given, facts *f)
 /* learn(a, b, out, c, bias, scale_a, scale_b, *options, owner, address of the plan, in_place,
  * new_result, is_scalar, holder): stores how Python has computed this product, by one run of the
  * plan on these arrays without copies of them. The last six arguments are the members of facts;
- * new_result and holder may be None. */
+ * owner, new_result and holder may be None. */
 static PyObject *learn(PyObject *object, PyObject *const *args, Py_ssize_t count)
 {
     calls *self = (calls *)object;

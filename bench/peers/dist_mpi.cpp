@@ -9,9 +9,9 @@
 //     mpirun -n 2 --bind-to core build/dist_mpi M N K [RUNS [CSV]]
 //
 // Prints a line for each library: the median and the quartiles, over the runs, of the slowest
-// rank's time; GFLOP/s; and whether 64 elements of C on each rank are exact. A run in which another
-// program had the processor of a rank is repeated, at most twice; the least disturbed one counts.
-// CSV: a file to which a line for each library is appended.
+// rank's time; GFLOP/s; and whether up to 64 elements of C on each rank are exact. A run in which
+// another program had the processor of a rank is repeated, at most twice; the least disturbed one
+// counts. CSV: a file to which a line for each library is appended.
 
 #include "tegula/mpi.h"
 
@@ -163,7 +163,7 @@ tgl_dist_layout columns_of(int64_t rows, int64_t columns)
 
 enum { BLOCK = 256 };
 
-// Of A, B and C, on a column or a row of ranks.
+// The layouts of A, B and C, on a column or a row of ranks.
 struct Layouts {
     tgl_dist_layout of[3];
 };
@@ -318,7 +318,8 @@ Run run_once(const Library &library)
     return {most[0], 1 - most[1]};
 }
 
-// Of the first run in which no other program had a processor or, after some tries, of the best one.
+// The seconds of the first run in which no other program had a processor for long or, after TRIES
+// runs, those of the least disturbed one.
 double seconds_of(const Library &library)
 {
     enum { TRIES = 3 };

@@ -2,7 +2,8 @@
 """Describes an array: its address, its form (shape, strides and type), its device and stream.
 
 NumPy arrays and PyTorch tensors are read through their attributes, other arrays through
-__cuda_array_interface__, DLPack or __array_interface__. describe() never copies memory.
+__cuda_array_interface__, DLPack or __array_interface__. describe() copies memory only for tensors whose
+elements differ from those in memory, such as y.conj().imag.
 """
 
 import sys
@@ -175,7 +176,8 @@ def is_torch(x: Any) -> bool:
 
 
 def is_jax(x: Any) -> bool:
-    """JAX's arrays never change, but its DLPack capsules do not say that they are read-only."""
+    """Whether x is an array of JAX. These arrays never change, but their DLPack capsules do not say that they
+    are read-only."""
     jax = sys.modules.get("jax")
     return jax is not None and isinstance(x, jax.Array)
 
@@ -202,8 +204,8 @@ def _empty_of_cupy(device: Any, shape: Ints, dtype: np.dtype) -> Any:
 
 
 def maker_like(x: Operand, form: Form) -> Callable[[], Any]:
-    """A function that makes arrays of this form, of the same library and on the same device as x. It
-    holds no reference to x."""
+    """A function that makes arrays of this form, of the same library and on the same device as x; on the CPU
+    NumPy arrays, unless x is a tensor of PyTorch. It holds no reference to x."""
     array = x.array
     if is_torch(array):
         torch = sys.modules["torch"]
@@ -221,7 +223,7 @@ def maker_like(x: Operand, form: Form) -> Callable[[], Any]:
 
 
 def empty_like(x: Operand, form: Form) -> Operand:
-    """A new array of this form, of the same library and on the same device as x."""
+    """A new array of this form, as maker_like() makes it for x."""
     return describe("out", maker_like(x, form)())
 
 

@@ -45,7 +45,8 @@ if _module is not None:
 
 def know_type_of(x: Any) -> None:
     """Tells the compiled path how to read arrays like x, as describe() does. Arrays that only
-    __array_interface__ describes, and subclasses of other libraries' arrays, are left to Python."""
+    __array_interface__ describes, and subclasses of numpy.ndarray and torch.Tensor other than Parameter, are
+    left to Python."""
     kind = type(x)
     if is_torch(x):
         torch = sys.modules["torch"]

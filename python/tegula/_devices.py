@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Devices of the library, and arrays in their memory.
 
-A process opens each device once and keeps it open. After fork() the child opens its own devices: it
-must not use the parent's GPU, and the threads of the parent's devices do not exist there.
+A process opens each device once for each number of threads and keeps it open. After fork() the child opens
+its own devices: it must not use the parent's GPU, and the threads of the parent's devices do not exist there.
 """
 
 import os
@@ -127,7 +127,7 @@ class DeviceArray:
         return DeviceArray(self.device, shape, dtype)
 
     def numpy(self) -> np.ndarray:
-        """A copy in host memory. Waits for the work that writes this array."""
+        """A copy in host memory. Waits for the work in the default stream."""
         host = np.empty(self.shape, self.dtype)
         check(lib.tgl_download(self.device.handle, host.ctypes.data, self.pointer, self.nbytes,
                                None))

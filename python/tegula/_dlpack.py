@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads arrays through DLPack capsules, if they support neither of the array interfaces.
+"""Reads arrays through DLPack capsules: JAX's, and others that do not support __cuda_array_interface__.
 
 A consumer that takes over the memory renames the capsule. This module does not, so the memory still
 belongs to the capsule, whose destructor frees it.

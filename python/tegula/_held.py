@@ -25,7 +25,7 @@ class _Queued(NamedTuple):
 
     def has_passed(self) -> bool:
         """Whether the product has run. Also true after a failure, and if a CUDA graph captures the
-        product, because the caller must then keep the arrays."""
+        product, because the caller must then keep the arrays. If true, the timer is destroyed."""
         passed = c_int()
         if lib.tgl_timer_passed(self.timer, byref(passed)) == 0 and not passed.value:
             return False

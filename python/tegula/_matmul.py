@@ -222,7 +222,7 @@ def matmul(a: Any, b: Any, out: Any = None, *, alpha: complex = 1.0, beta: Optio
         PyTorch tensors, CuPy arrays, or others with __array_interface__, __cuda_array_interface__ or DLPack.
         Both have one type: float32, float64, float16, bfloat16, complex64, complex128, int8, or a float8
         type. The product is computed on the device and in the stream of the arrays. The result is an array
-        of the same library.
+        of the same library; on the CPU a NumPy array, unless a is a tensor of PyTorch.
         The result of int8 is int32, modulo 2^32; alpha and beta must then be integers.
         float8_e4m3fn and float8_e5m2 are the types of PyTorch and ml_dtypes, and may be mixed; the result
         is bfloat16, or has the type of out.
@@ -232,7 +232,7 @@ def matmul(a: Any, b: Any, out: Any = None, *, alpha: complex = 1.0, beta: Optio
         (k/128, n), or for each 128 of these, (m/128, k/128) or (k/128, n/128), rounded up. Then both a
         and b must have factors for each 128 of k. Factors with the strides of torch._scaled_mm are not
         copied. The result of int8 with factors is float32, or has the type of out.
-    out: where the result is written. It may overlap the other arrays.
+    out: where the result is written. It may overlap the other arrays, but not a prepared operand.
     alpha, beta: may be complex in products of complex arrays.
     c: an array of the shape of the result. beta: by default 1 if c is given, else 0. With beta, but without
         c, out is C.
@@ -242,8 +242,8 @@ def matmul(a: Any, b: Any, out: Any = None, *, alpha: complex = 1.0, beta: Optio
         c (beta * c), bias, row and col; on GPUs and "sim". Do not take it from untrusted sources.
     compute: the arithmetic that is permitted: "default", "ieee", "accurate", "tf32" or "fast".
         None: the mode of a prepared operand, else "default".
-    device: None: the device of the arrays. "sim": the simulator, for arrays in host memory. Or a device
-        that tegula.device() returned.
+    device: None: the device of a prepared operand, else of the arrays. "sim": the simulator, for arrays in
+        host memory. Or a device that tegula.device() returned.
     """
     if calls is not None and not thread.keeps_plans:
         result = calls.run(a, b, out, c, bias, scale_a, scale_b, alpha, beta, compute, activation, epilogue, device)

@@ -130,8 +130,9 @@ def bench(sizes: Iterable[Size] = (256, 512, 1024, 2048), *, dtype: Any = np.flo
           seconds: float = 0.5) -> Table:
     """Times products of random matrices. On the CPU, numpy.matmul() is timed in turn with them.
 
-    sizes: a list of n for n x n x n, or (m, n, k). seconds: the time to spend on a row. A plan is made
-    first; the times are medians of its calls from Python. `tegula bench` compares with other libraries.
+    sizes: a list of n for n x n x n, or (m, n, k). seconds: the time for the samples of a row, of which
+    there are at least three. A plan is made first; the times are medians of its calls from Python.
+    `tegula bench` compares with other libraries.
     """
     if isinstance(sizes, (str, int)):
         raise TypeError(f"sizes is {sizes!r}; it must be a list, such as [256, (16, 4096, 4096)]")
@@ -156,8 +157,8 @@ def _chapter(name: str) -> int:
 
 def _rung(planned: Plan, name: str, a: Any, b: Any, exact: np.ndarray,
           bound: np.ndarray) -> Dict[str, Any]:
-    """Runs a rung of the ladder once. Its error is in units of 2^-24 |A||B|; the error of rounding the result
-    to f16 is subtracted."""
+    """Runs a rung of the ladder, on sim once, else also for its time. Its error is in units of 2^-24 |A||B|;
+    the error of rounding the result to f16 is subtracted."""
     m, k, n = a.shape[-2], a.shape[-1], b.shape[-1]
     dev = planned.device
     out = dev.array(np.full((m, n), np.nan, a.dtype))

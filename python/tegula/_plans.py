@@ -183,8 +183,8 @@ thread = _Thread()
 
 @contextlib.contextmanager
 def plans_are_kept(keeps: bool) -> Iterator[None]:
-    """A context in which the cached plans that this thread uses are kept until the process ends, because a
-    CUDA graph that captures their runs needs them as long as it exists."""
+    """A context in which the cached plans that this thread uses are kept until the process ends if `keeps`,
+    because a CUDA graph that captures their runs needs them as long as it exists."""
     thread.keeps_plans = keeps
     try:
         yield

@@ -6,7 +6,7 @@
     y = comm.all_gather_matmul(x, w)                 # x: this rank's rows, w: its columns
     z = comm.matmul_reduce_scatter(y, v)             # z: this rank's rows of the sum over ranks
 
-    comm = tegula.dist.Communicator(mpi4py.MPI.COMM_WORLD)         # NumPy arrays, or GPUs
+    comm = tegula.dist.Communicator(mpi4py.MPI.COMM_WORLD)         # NumPy arrays; GPUs with place="cuda:0"
 
 docs/distributed.md describes how the data moves.
 """
@@ -313,10 +313,11 @@ class _Plan:
 class Communicator:
     """The ranks of a torch.distributed process group (None: all), or of an mpi4py communicator.
 
-    Each rank has a GPU of its own: the current one of PyTorch, or `place`, such as "cuda:1". With place
-    "cpu" and mpi4py, arrays are in host memory. All methods except close() are collective.
-    engine: "auto" or "nccl", as in tegula/nccl.h. timeout: seconds that a rank waits for another one;
-    0: 300. threads: number of threads of a rank on the CPU; 0: all.
+    place: the GPU of this rank, such as "cuda:1", which no other rank has; or, with mpi4py, "cpu": arrays
+    are in host memory. None: the current GPU of PyTorch; with mpi4py "cpu". The constructor, the products
+    and close() are collective. engine: "auto" or "nccl", as in tegula/nccl.h. timeout: seconds that a rank
+    waits for another one; 0: 300. threads: number of threads of a rank on the CPU; 0: OMP_NUM_THREADS, or all
+    processors.
     """
 
     def __init__(self, group: Any = None, *, place: Optional[str] = None, engine: str = "auto",
@@ -457,8 +458,8 @@ class Communicator:
 
     def _key(self, a: Any, b: Any, layouts: Tuple[str, str, str], out: Any, bias: Any,
              activation: Optional[str], compute: str) -> Any:
-        """A key that is equal for calls with the same plan. None: the arguments are not such that this can be
-        told without _describe()."""
+        """A key that is equal only for calls with the same plan. None: only _describe() can find the plan for
+        these arguments."""
         torch = sys.modules.get("torch")
         if torch is None or self.place == "cpu" or out is None:
             return None

@@ -86,7 +86,8 @@ def solution(name: str) -> str:
 
 def check(kernel: Union[str, "os.PathLike[str]"], *, quiet: bool = False) -> Result:
     """Checks a kernel, given as its text or as the path of a file whose name ends with .cu. Prints the results
-    unless quiet is true. RuntimeError: the text names no exercise, or this machine has no C compiler."""
+    unless quiet is true. RuntimeError: the file cannot be read, the text names no exercise, or this machine
+    has no C compiler."""
     text = os.fspath(kernel)
     if "\n" in text:
         with tempfile.TemporaryDirectory() as folder:

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Batches of products: cblas_sgemm_batch() and cblas_sgemm_batch_strided() with the arguments that
- * MKL and OpenBLAS give them. All arguments are checked before the first product runs. The
- * error handler gets the position of an illegal argument in the call, counted from 1.
+ * Batches of products: cblas_sgemm_batch(), cblas_sgemm_batch_strided() and the same for doubles,
+ * with the arguments that MKL and OpenBLAS give them. All arguments are checked before the first
+ * product runs. The error handler gets the position of an illegal argument in the call, counted
+ * from 1.
  *
  *   - A batch consists of groups. A group has one set of sizes and an array of pointers to its
  *     matrices, and is computed by tgl_gemm_batched().
  *   - A strided batch has one set of sizes, and constant distances between its matrices. It is
  *     computed by tgl_gemm().
  *
- * The products of a batch run one after the other in two cases: Tegula does not support the batch
- * (for example because of a negative stride), or each product is large enough for the GPU.
+ * The products of a batch run one after the other in two cases: Tegula cannot compute the batch as
+ * a whole (for example because of a negative stride or an unaligned matrix), or each product is
+ * large enough for the GPU.
  */
 #include "blas_shim.h"
 

@@ -8,9 +8,9 @@
  *     y^T := alpha * x^T * op(A)^T + beta * y^T
  *
  * with m = 1, and the increment of y as the leading dimension of y^T. Tegula computes products with
- * m = 1 or n = 1 without packing A. If both increments are positive, no vector is copied. If an
- * increment is negative, the first element of its vector is the last one in memory. Then chunks of
- * both vectors, of a fixed size, are copied to the stack.
+ * m = 1 or n = 1 without packing the matrix. If both increments are positive, no vector is copied.
+ * If an increment is negative, the first element of its vector is the last one in memory. Then
+ * chunks of both vectors, of a fixed size, are copied to the stack.
  */
 #include "blas_shim.h"
 

@@ -40,9 +40,9 @@ char blas_letter_of(tgl_transpose trans)
 
 /* ---- The next BLAS --------------------------------------------------------------------------- */
 
-/* Defines call_FUNCTION(), which calls the Fortran function xGEMM at `address`, with elements of
- * type T and integers of type I. The last two arguments are the lengths of the strings, as Fortran
- * compilers pass them. */
+/* Defines call_FUNCTION(), which calls the Fortran function xGEMM at `address`. T: the type of the
+ * elements or, if they are complex, of their parts; I: the integer type. The last two arguments are
+ * the lengths of the strings, as Fortran compilers pass them. */
 #define CALL_OF(function, T, I)                                                                    \
     static void call_##function(void *address, const blas_gemm *g)                                 \
     {                                                                                              \
@@ -95,7 +95,7 @@ static bool fits_32_bits(const blas_gemm *g)
 }
 
 /* Calls the BLAS that follows this library in the search order of the loader (RTLD_NEXT). Returns
- * false if there is none. */
+ * false if there is none, or if it has only 32-bit integers and a size needs more. */
 static bool multiply_by_next(const blas_gemm *g)
 {
     for (size_t i = 0; i < BLAS_COUNT_OF(functions); i++) {

@@ -15,9 +15,10 @@
  *   blas_report.c                            calls xerbla_() and cblas_xerbla()
  *
  * BLAS exists with 32-bit and with 64-bit integers. A function with 64-bit integers has a suffix in
- * its name, such as sgemm_64_(), and reports errors to a handler that also has a suffix. The
- * parameter is_64 says that the program called such a function. A matrix is aligned if its address
- * is a multiple of the size of a real number of its type: 4 bytes for TGL_F32 and TGL_C64, else 8.
+ * its name, such as sgemm_64_(), and reports errors to a handler that also has a suffix or, if
+ * there is none, to one without. The parameter is_64 says that the program called such a function.
+ * A matrix is aligned if its address is a multiple of the size of a real number of its type: 4
+ * bytes for TGL_F32 and TGL_C64, else 8.
  */
 #ifndef TGL_BLAS_SHIM_H
 #define TGL_BLAS_SHIM_H

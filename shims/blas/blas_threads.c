@@ -25,7 +25,7 @@ int blas_threads_of(const tgl_device *dev)
 /* Sets the device's number of threads to the smallest number in the variables of BLAS libraries. A
  * program may not know which BLAS it uses, and may have set the variable of any of them. If none is
  * set (least = 0), the device gets back the number with which it was opened, which comes from
- * OMP_NUM_THREADS. OMP_THREAD_LIMIT is an upper limit in all cases. */
+ * OMP_NUM_THREADS. OMP_THREAD_LIMIT is an upper limit in both cases. */
 void blas_set_default_threads(tgl_device *dev)
 {
     static const char *const names[] = {"OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS",

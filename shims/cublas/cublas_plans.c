@@ -85,8 +85,8 @@ typedef int get_context(void **context);                           /* cuCtxGetCu
 typedef int get_context_id(void *context, unsigned long long *id); /* cuCtxGetId(), CUDA 12.0+ */
 typedef int get_capture_status(cudaStream_t stream, int *status);  /* cuStreamIsCapturing() */
 
-/* The address of a function of the CUDA driver, looked up once and kept in *address. NULL: the
- * process has not loaded the driver yet. */
+/* The address of a function of the CUDA driver, which is kept in *address once it is found. NULL:
+ * the process has not loaded the driver yet, or the driver is too old to have the function. */
 static void *driver_function(const char *name, void *_Atomic *address)
 {
     void *found = atomic_load(address);
@@ -272,7 +272,8 @@ static bool is_proven(const tgl_plan *plan)
 }
 
 /* Makes a cublas_plan with one user. It contains a tgl_plan, or the reason why this kind of product
- * has none. NULL: there is no memory or the device has failed; the next product tries again. */
+ * has none. NULL: the device has failed and is turned off, or there is no memory; in that case the
+ * next product tries again. */
 static cublas_plan *make_plan(cublas_product *p, context_device *device, const plan_key *key,
                               const tgl_problem *problem, const tgl_plan_options *options)
 {

@@ -4,7 +4,8 @@
  * is refused, and left to cuBLAS, if
  *   - its types, its arithmetic or its epilogue are not served;
  *   - an argument is illegal, which cuBLAS then reports, or there is nothing to compute;
- *   - cuBLAS is expected to be faster (is_faster_by_cublas());
+ *   - cuBLAS is expected to be faster (is_faster_by_cublas()), unless TEGULA_CUBLAS_SERVE is all,
+ *     or is measured and Tegula was measured to be faster;
  *   - the plan cannot be made or its run fails.
  */
 #include "../../cli/common/trace_line.h"
@@ -53,8 +54,8 @@ static cublasMath_t mode_of(const cublas_product *p)
     return p->math & ~CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION;
 }
 
-/* The compute mode for F32 and C64 matrices with CUBLAS_COMPUTE_32F, from the math mode of the
- * handle. */
+/* The compute mode with CUBLAS_COMPUTE_32F, from the math mode of the handle: for F32 and C64
+ * matrices, and in pedantic mode for all types. */
 static tgl_compute compute_of_mode(cublasMath_t mode, bool forbids_tf32)
 {
     if (mode == CUBLAS_PEDANTIC_MATH) return TGL_COMPUTE_IEEE;
@@ -62,8 +63,9 @@ static tgl_compute compute_of_mode(cublasMath_t mode, bool forbids_tf32)
     return TGL_COMPUTE_TF32;
 }
 
-/* Sets the problem's types and compute mode from the compute type. Floating-point sums are in F32
- * or F64, even for CUBLAS_COMPUTE_16F, which requires only F16. */
+/* Sets the problem's compute mode from the compute type, and refuses combinations of modes and
+ * types that are not served. Floating-point sums are in F32 or F64, even for CUBLAS_COMPUTE_16F,
+ * which requires only F16. */
 static bool set_arithmetic(cublas_product *p, tgl_problem *problem)
 {
     const bool forbids_tf32 = cublas_get_settings()->forbids_tf32;

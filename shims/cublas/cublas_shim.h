@@ -29,7 +29,7 @@
 /* The caller's workspace. */
 typedef struct cublas_workspace {
     bool is_given; /* false: the caller has set none, and the library may choose */
-    void *memory;  /* NULL: no workspace may be used */
+    void *memory;  /* NULL: the caller gives no memory */
     size_t bytes;
 } cublas_workspace;
 
@@ -183,10 +183,11 @@ void cublas_trace_served(const cublas_product *p, const char *kernel);
 void cublas_trace_forwarded(const cublas_product *p, const char *function, bool is_found);
 
 /* Starts to time a product, if the trace has times. NULL: it is not timed, because times are not
- * requested, cuBLAS made the call, or the stream is being captured. */
+ * requested, cuBLAS made the call, the stream is being captured, or there is no device or timer. */
 tgl_timer *cublas_start_timer(const cublas_product *p);
 
-/* Waits for the product, and sets p->seconds. timer: the result of cublas_start_timer(). */
+/* Waits for the product, and sets p->seconds. timer: the result of cublas_start_timer(); NULL:
+ * nothing is done. */
 void cublas_stop_timer(tgl_timer *timer, cublas_product *p);
 
 /* Take and release all locks of cublas_handles.c and of cublas_plans.c around fork(). */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * pdgemm_() and psgemm_() of ScaLAPACK's PBLAS, computed by libtegula_dist. Calls with a
- * replicated matrix, with matrices of different grids, or with illegal arguments go to the
- * ScaLAPACK that follows in the search order; it reports the illegal arguments. All ranks of a grid
+ * replicated matrix, with matrices of different grids, or with illegal arguments, and calls for
+ * which a plan or a device is missing, go to the ScaLAPACK that follows in the search order; it
+ * reports the illegal arguments. All ranks of a grid
  * make the same choice, because tgl_dist_plan_create() returns the same status on all of them. A
  * failure in the middle of a product ends the program, as errors of BLACS do. With
  * TEGULA_SCALAPACK_TRACE=1, rank 0 of the grid prints a line for each call; all ranks print it if
