@@ -42,8 +42,8 @@ static void run(void **state, const grouped_case *c)
              (int)c->list.grouping, tgl_status_name(status), why);
 }
 
-/* Groups of rows with several kernels, types and layouts. D is stored by TMA, or by threads in
- * words or elements. */
+/* Groups of rows, also masked ones, with several kernels, types and layouts. D is stored by TMA, or
+ * by threads in words or elements. */
 static void groups_of_rows(void **state)
 {
     static const struct {
