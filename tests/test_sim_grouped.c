@@ -202,8 +202,8 @@ static void many_groups_have_a_plan(void **state)
     }
 }
 
-/* Groups along K begin at any K; the last step of a group ends within the next one, which has
- * NaN. */
+/* Groups along K begin at any K; the last step of a group ends within the next one. Every second
+ * group has NaN. */
 static void groups_of_depth(void **state)
 {
     static const struct {
