@@ -235,8 +235,8 @@ static void add_error(errors *e, double found, double right, double bound)
     e->rms += in_units * in_units;
 }
 
-/* Computes the errors of a result and of FFMA's result. Elements whose sum overflows in FFMA's loop
- * count in neither. */
+/* Computes the errors of a result and of FFMA's result. Elements that overflow, or whose sum
+ * overflows in FFMA's loop, count in neither. */
 static void measure(const product *p, const data *d, const float *result, errors *ours,
                     errors *ffma)
 {

@@ -60,9 +60,9 @@ truth truth_of(const product *p, const data *d, int z, int row, int col);
 
 /* Computes the product on the device. Returns the result, row-major and tight. */
 float *compute(tgl_device *dev, const product *p, const data *d);
-/* Computes the product and checks its errors, in units of 2^-24 |A||B|. The greatest error may be
- * at most the larger of 10 and 1.1 times FFMA's. has_small_rms: the RMS error may be at most half
- * of FFMA's. */
+/* Computes the product and checks its errors, in units of 2^-24 (|alpha||A||B| + |beta C|). The
+ * greatest error may be at most the larger of 10 and 1.1 times FFMA's. has_small_rms: the RMS error
+ * may be at most half of FFMA's. */
 void check_errors(tgl_device *dev, const product *p, const data *d, bool has_small_rms);
 product square(const char *name, int k);
 int batch_of(const product *p);

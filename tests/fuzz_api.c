@@ -2,7 +2,8 @@
  *
  * Fuzz target: the API. The input bytes become a problem, valid or not. If tgl_problem_check()
  * returns an error, tgl_gemm() and tgl_plan_create() must return the same status without accessing
- * the pointers. Otherwise the result must be correct, with every buffer between inaccessible pages.
+ * the pointers. Otherwise small products of F32 and F64 must be correct, with every buffer at an
+ * inaccessible page; of other types, a plan is made.
  *
  *     fuzz_api -max_total_time=60
  */

@@ -357,7 +357,8 @@ static bool check_complex_element(const gemm_case *c, const memory_of_case *t,
 }
 
 /* Compares an element of the result with its reference. Adds its error to *ours and, unless theirs
- * is NULL, the error of a sequential sum to *theirs. False: the element is wrong. */
+ * is NULL or the type complex, the error of a sequential sum to *theirs. False: the element is
+ * wrong. */
 static bool check_element(const gemm_case *c, const memory_of_case *t, const product_sums *s,
                           int64_t b, int64_t i, int64_t j, double bound, error_summary *ours,
                           error_summary *theirs)

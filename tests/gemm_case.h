@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs one product of any types: makes inputs of a given distribution in buffers that end at
- * inaccessible pages, computes a reference in higher precision, and compares every byte after the
- * run. Used by the tests and by the fuzz target; does not need cmocka. The random numbers and the
- * reference are those of `tegula check` (cli/reference/).
+ * Runs one product of any types: makes inputs of a given distribution in buffers that end or begin
+ * at inaccessible pages, computes a reference in higher precision, and compares every byte after
+ * the run. Used by the tests and by the fuzz target; does not need cmocka. The random numbers and
+ * the reference are those of `tegula check` (cli/reference/).
  */
 #ifndef TGL_GEMM_CASE_H
 #define TGL_GEMM_CASE_H
@@ -45,7 +45,8 @@ typedef struct gemm_errors {
 typedef struct gemm_outcome {
     tgl_status status; /* TGL_UNSUPPORTED is no fault: not every kernel supports every problem */
     gemm_errors ours;
-    gemm_errors sequential; /* of a loop of fused multiply-adds; only with want_sequential */
+    gemm_errors sequential; /* of a loop of fused multiply-adds; only with want_sequential, and
+                               not for complex types */
     char fault[1024];       /* the fault and the case; empty: the result is right */
 } gemm_outcome;
 

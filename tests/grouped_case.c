@@ -90,7 +90,7 @@ static void poison_depth(const grouped_case *c, const group_span *spans, grouped
     }
 }
 
-/* Fills the rows of A that belong to group 0 or to no group with NaN. */
+/* Fills the rows of A that belong to group 0 or to no group with NaN, unless A is transposed. */
 static void poison_rows(const grouped_case *c, const group_span *spans, grouped_data *d)
 {
     for (int64_t i = 0; i < d->A.lines * d->A.batch && !c->trans_a; i++) {

@@ -10,8 +10,8 @@
 
 enum { SIZE = 32 }; /* m, n and k of the product */
 
-/* The library's clock: it depends on these numbers alone, so that no test depends on the load of
- * the machine. The programs are linked with --wrap=clock_gettime. */
+/* The library's clock: it depends on these numbers and the number of compilations alone, so that no
+ * test depends on the load of the machine. The programs are linked with --wrap=clock_gettime. */
 extern double compilation_seconds; /* how far each compilation moves the clock */
 extern _Atomic double host_seconds;
 extern atomic_int waits; /* how often the library has asked for the time of a lock's limit */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * For tests of the planner: FP32 products without padding, and their candidates and launch lists. A
- * candidate is a kernel with its options and predicted time.
+ * For tests of the planner: products without padding, of FP32 except those of the tuned table, and
+ * their candidates and launch lists. A candidate is a kernel with its options and predicted time.
  */
 #ifndef PLAN_SHAPE_H
 #define PLAN_SHAPE_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A small kernel family for tests only, with every feature of launch lists: a pre-pass, a tensor
+ * A small kernel family for tests only, with these features of launch lists: a pre-pass, a tensor
  * map, clusters, a flag, alternatives. docs/adding-a-kernel.md describes how to write a family.
  *
  * It computes C := alpha*A*B + beta*C in FP32, and negates the result if A has an element whose

@@ -75,8 +75,8 @@ static unsigned draw(unsigned *state)
     return *state >> 8;
 }
 
-/* Fills memory with random elements: any integers or, for other types, magnitudes of up to 4, zeros
- * and denormal numbers among them. */
+/* Fills memory with random elements: any integers or, for other types, magnitudes of up to 4. Those
+ * of FP8 include zeros and denormal numbers. */
 static void fill(tgl_type type, void *memory, int64_t count, bool is_positive, unsigned *state)
 {
     for (int64_t i = 0; i < count; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Errors relative to a reference of higher precision, for every kernel and distribution. They must
- * not exceed those of a plain loop of fused multiply-adds on the same inputs.
+ * Errors relative to a reference of higher precision, for every kernel and distribution, compared
+ * with those of a plain loop of fused multiply-adds on the same inputs.
  */
 #include "support.h"
 

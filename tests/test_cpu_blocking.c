@@ -67,7 +67,7 @@ static void a_blocking_is_obeyed(void **state)
     assert_int_equal(plan.mc, plan.kernels->mr);
 }
 
-/* Checks the product in blocks of a few steps of k and rows of A. */
+/* Checks the product in the blocks that these options of a kernel string request. */
 static void check_in_blocks(tgl_device *dev, tgl_problem problem, const char *options)
 {
     char kernel[64];
@@ -94,7 +94,7 @@ static void products_in_small_blocks_are_right(void **state)
     }
 }
 
-/* Products that are large enough for A to be packed, in several blocks of A. */
+/* Products that are large enough for A to be packed, in one or several blocks of A. */
 static void packed_blocks_are_right(void **state)
 {
     static const char *const options[] = {"mc=20", "mc=150,kc=100", "mc=301", "kc=64,mc=296"};

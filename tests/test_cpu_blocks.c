@@ -4,7 +4,7 @@
  */
 #include "cpu_plan_case.h"
 
-/* With few rows, blocks of k are long; all rows of such a block of A fit in A's part of L2. */
+/* With few rows, kc is at least about 120, and a block of A has all rows (up to 300). */
 static void flat_products_have_long_blocks(void **state)
 {
     (void)state;
@@ -44,9 +44,9 @@ static void steps_of_few_rows_depend_on_the_vendor(void **state)
     }
 }
 
-/* The length of blocks of k depends on the product only: where threads share rows and columns, the
- * bits of a result do not depend on the number of threads. With a small L2 the blocks of a product
- * with few rows are shorter. */
+/* The length of blocks of k does not depend on the number of threads: where threads share rows and
+ * columns, the bits of a result do not depend on it either. This also holds for products with few
+ * rows, whose blocks are short. */
 static void steps_of_k_do_not_depend_on_threads(void **state)
 {
     (void)state;
@@ -73,7 +73,8 @@ static void steps_of_k_do_not_depend_on_threads(void **state)
     assert_true(short_blocks > 10);
 }
 
-/* A block of A takes a third of a small L2, and two sevenths of a large one. */
+/* A block of A takes a third of an L2 of 256 KB, 160 KB of 512 KB, and two sevenths of a larger L2.
+ */
 static void a_block_of_a_fits_in_l2(void **state)
 {
     (void)state;

@@ -7,7 +7,7 @@
 #include "cpu/device/tiers.h"
 #include "cpu/plan/cpu_settings.h"
 
-/* Rows are for a model and a tier, for all tiers of a model, for a vendor, or for all. */
+/* Rows are for a model or a vendor, with one tier or all of its tiers, or for all processors. */
 static void rows_are_for_one_processor(void **state)
 {
     (void)state;
@@ -56,7 +56,8 @@ static void each_row_is_found(void **state)
     }
 }
 
-/* The table identifies a tier by the size of its vectors in bytes. */
+/* The table identifies a tier by the bytes of its vectors, so each tier with the kernels of avx512
+ * must have vectors of 64 bytes. */
 static void tiers_that_share_kernels_share_rows(void **state)
 {
     (void)state;
@@ -89,7 +90,7 @@ static void rows_have_numbers(void **state)
 }
 
 /* The settings that are measured: first the planner's own, then the rows whose values differ from
- * those of all earlier settings. */
+ * those of all earlier settings, then block sizes. Each can be read back from its options. */
 static void settings_differ(void **state)
 {
     (void)state;

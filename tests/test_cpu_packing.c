@@ -21,7 +21,7 @@ static void what_is_read_often_is_packed(void **state)
     assert_false(plan_of(&shape, 1).pack_b);
     shape = shape_of(8, 4096, 4096, false, false); /* unless its rows share a set of the cache */
     assert_true(plan_of(&shape, 1).pack_b);
-    shape = shape_of(4, 4096, 4096, false, false); /* or it is used once */
+    shape = shape_of(4, 4096, 4096, false, false); /* B is used once, so the sets do not matter */
     assert_false(plan_of(&shape, 1).pack_b);
 }
 
@@ -156,8 +156,8 @@ static void copied_rows_give_the_same_bits(void **state)
     }
 }
 
-/* The next block of B is prefetched if a block of B has several panels, its rows are not short, and
- * B exceeds B's part of L2. Then two blocks of B fit in a quarter of L2. */
+/* The next block of B is prefetched if B is not transposed and exceeds its part of L2, and a block
+ * of B has several panels and no short rows. If C is narrow, two blocks then fit in L2 / 4. */
 static void narrow_products_prefetch_the_next_block(void **state)
 {
     (void)state;
@@ -181,7 +181,7 @@ static void narrow_products_prefetch_the_next_block(void **state)
 }
 
 /* The matrices of batches of small products are prefetched if they exceed the caches, unless a
- * product is tiny or strided, or B is one panel. */
+ * product is tiny (below 32 KB if B is one panel) or has gaps that are longer than its rows. */
 static void large_batches_are_prefetched(void **state)
 {
     (void)state;

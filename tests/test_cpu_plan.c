@@ -35,7 +35,8 @@ static void paths_follow_the_shape(void **state)
     assert_int_equal(plan_of(&shape, 8).path, CPU_PATH_GEMM);
 }
 
-/* Small products with one row or one column are summed in the order of larger products. */
+/* Small products with one row or one column take the register tiles of larger products, which add
+ * the terms of a sum in the same order. */
 static void small_vectors_take_the_tiles(void **state)
 {
     (void)state;
@@ -61,7 +62,8 @@ static void small_vectors_take_the_tiles(void **state)
         }
 }
 
-/* Blocks cover the problem, tiles fit the kernels, and buffers are large enough for the blocks. */
+/* Block sizes are positive, each rectangle of C has rows and columns, blocks of A are whole tiles
+ * if there are several, and buffers are large enough for the blocks. */
 static void plans_are_consistent(void **state)
 {
     (void)state;

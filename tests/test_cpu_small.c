@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Small products, which the cpu device computes without a plan (src/api/small_calls.c,
- * src/cpu/run/cpu_small.c): every way to ask for one gives the same bytes, and wrong arguments give
- * the same errors.
+ * src/cpu/run/cpu_small.c): every way to ask for one gives the same bytes, and wrong arguments are
+ * found.
  */
 #include "gemm_case.h"
 #include "support.h"
@@ -205,8 +205,8 @@ static void unusual_shapes_have_the_bytes_of_a_plan(void **state)
     }
 }
 
-/* Products with few rows and a short k are computed as strips of small products, those with more
- * rows in blocks. */
+/* Products with few rows and a short k are computed in strips of small products. Their rows have
+ * the bits that they have in a product of 30 rows, which most processors compute in blocks. */
 static void flat_products_are_rows_of_larger_ones(void **state)
 {
     enum { LARGE = 30 };
@@ -248,7 +248,7 @@ static void flat_products_have_their_columns(void **state)
 
 /* ---- Wrong arguments ------------------------------------------------------------------------- */
 
-/* Calls tgl_sgemm() for a product of 4 x 5 x 6 with these arguments, one of which is wrong. */
+/* Calls tgl_sgemm() for a product of m x 5 x 6 with these arguments. */
 static tgl_status call(tgl_device *dev, tgl_order order, int trans_a, int trans_b, int64_t m,
                        int64_t lda, int64_t ldb, int64_t ldc, const float *A, float *C)
 {
@@ -294,7 +294,7 @@ static void wrong_arguments_are_found(void **state)
         assert_status(tgl_gemm(dev, &p, 1, a, a, 0, c, NULL), status);                             \
     } while (0)
 
-/* Each member alone has an effect, although the code tests many members in one condition. */
+/* Each of these members alone has an effect, although the code tests many in one condition. */
 static void each_member_is_looked_at(void **state)
 {
     tgl_device *dev = *state;

@@ -87,7 +87,8 @@ static tgl_type type_of(int i)
     return types[i % (int)COUNT_OF(types)];
 }
 
-/* Runs a random product in strips. largest: the maximum m and n. */
+/* Runs a random product with the plan of Zen 3, which uses strips unless the product is small or
+ * has one row or column. largest: the maximum m and n. */
 static void check_strips(tgl_device *dev, int i, int64_t largest, uint64_t *seed)
 {
     static const double scalars[] = {1, 1, 0, -0.5, (double)NAN};
@@ -121,8 +122,8 @@ static void products_in_strips_are_right(void **state)
         check_strips(*state, i, i % 20 == 0 ? 400 : 130, &seed);
 }
 
-/* C exceeds L2, so that it is prefetched; B has several blocks of columns, whose rows are a
- * multiple of 4096 bytes apart. */
+/* C exceeds an L2 of 2 MB, so that it is prefetched. In most cases B has several blocks of columns.
+ * The rows of a B that is not transposed are a multiple of 4096 bytes apart. */
 static void large_products_are_right(void **state)
 {
     char kernel[64];

@@ -101,7 +101,7 @@ static uint16_t bf16_of(float x)
     return (uint16_t)(bits >> 16);
 }
 
-/* Numbers whose products and sums are rounded; in f16 they are denormal. */
+/* Numbers whose sums are rounded, except those of integers; in f16 they are denormal. */
 static void *numbers(tgl_type type, int64_t count)
 {
     char *made = malloc((size_t)count * tgl_type_size(type));
@@ -159,7 +159,7 @@ static void multiply(tgl_device *dev, matrices *x)
     assert_status(tgl_gemm(dev, &x->problem, 1, x->A, x->B, 0, x->C, NULL), TGL_OK);
 }
 
-/* The threads that the plan wants, and whether it divides k. */
+/* Fails unless the plan wants TEAM threads, and divides k if and only if the case says so. */
 static void check_plan(tgl_device *dev, const team_case *c, const tgl_problem *problem)
 {
     tgl_plan *plan;
@@ -282,7 +282,7 @@ static void the_bits_do_not_depend_on_the_team_in_any_mode(void **state)
 typedef struct environments {
     atomic_int begun;
     float denormal[TEAM], third[TEAM];
-    int inherited[TEAM]; /* exceptions before the member's own */
+    int inherited[TEAM]; /* exceptions of a worker before its own; 0 for the caller */
     int overflows;       /* the member that overflows; -1: none */
 } environments;
 

@@ -305,7 +305,7 @@ static void workers_block_signals(void **state)
     }
 }
 
-/* A thread of the host program, bound to one processor, that is the first to use the library. */
+/* A thread of the host program that is bound to one processor and opens a pool. */
 static void *be_first(void *argument)
 {
     kept_masks *masks = argument;

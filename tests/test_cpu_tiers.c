@@ -113,7 +113,7 @@ static void check_tile(const tile_case *t, uint64_t *seed)
     guarded_destroy(&a), guarded_destroy(&b), guarded_destroy(&c), guarded_destroy(&copy);
 }
 
-/* Tiles of full size, whose loops are the longest, are tested with each k, others with one k. */
+/* Tiles whose last vector is full are tested with each k, others with one k. */
 static void check_tiles_of(const cpu_kernels *kernels, tile_case t, int number, uint64_t *seed)
 {
     static const int64_t ks[] = {1, 2, 7, 127, 128, 200};
@@ -218,7 +218,8 @@ static void sums_are_finished(void **state)
         }
 }
 
-/* Number i of a series from the least magnitudes to the greatest, of both signs. */
+/* Number i of a series: a few special numbers, then magnitudes from 2^-127 to 2^127, positive ones
+ * before negative ones. */
 static double number_of(const cpu_kernels *kernels, int i)
 {
     static const double special[] = {0, -0.0, 1e-40, 4.25 * 1.4142135623730951, -6.01, 88.7, -88.8};
@@ -289,7 +290,7 @@ static void rows_are_finished(void **state)
 
 static void check_vector(const cpu_kernels *kernels, int64_t n, int64_t k, uint64_t *seed)
 {
-    /* M has n rows of k for dot, k rows of n for combine. */
+    /* The matrix has n rows of k elements for dot, and k rows of n for combine. */
     guarded by_rows = integers(kernels, (n - 1) * (k + 1) + k, seed);
     guarded by_columns = integers(kernels, (k - 1) * (n + 1) + n, seed);
     guarded x = integers(kernels, k, seed), y = integers(kernels, n, seed);

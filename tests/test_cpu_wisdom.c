@@ -153,7 +153,8 @@ static void noise_changes_nothing(void **state)
     expect(&rare, settings[OWN].kernel, "measured    100.00 us");
 }
 
-/* Lines whose kernels are no settings, are settings of other tiers or values, or are hostile. */
+/* Lines whose kernels are not settings of this processor, whose source (a hash of the settings'
+ * values) differs, or that are of another chip. */
 static void other_lines_are_not_taken(void **state)
 {
     (void)state;
@@ -190,7 +191,8 @@ static void a_named_kernel_is_kept(void **state)
     tgl_device_close(dev);
 }
 
-/* Products that were not measured take the setting that is fastest in the mean over 8 products. */
+/* Products that were not measured take the setting that is fastest in the mean over at least 8
+ * products. */
 static void the_mean_serves_other_products(void **state)
 {
     (void)state;
@@ -334,7 +336,7 @@ static void groups_are_not_measured(void **state)
     unsetenv("TEGULA_EFFORT");
 }
 
-/* Sets of more than 256 MiB, or with large gaps, are not made. */
+/* Products are not measured whose operands take more than 256 MiB or have large gaps. */
 static void large_sets_are_not_measured(void **state)
 {
     (void)state;
@@ -433,7 +435,7 @@ static void opening_creates_no_folder(void **state)
     free(saved);
 }
 
-/* A child process of fork() makes plans, although another thread of the parent held the lock. */
+/* A child process of fork() makes plans, although a thread of the parent held the lock. */
 static void a_child_waits_for_no_thread(void **state)
 {
     (void)state;

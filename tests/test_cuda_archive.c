@@ -352,8 +352,8 @@ static void damaged_archives_are_not_used(void **state)
     free(data);
 }
 
-/* Archives with a correct checksum but offsets or lengths outside of the file, a wrong number of
- * entries, or two equal keys. */
+/* Archives with a correct checksum but impossible offsets or lengths, a wrong number of entries, or
+ * two equal keys. */
 static void hostile_archives_are_not_used(void **state)
 {
     (void)state;
@@ -430,7 +430,7 @@ static void warm_writes_an_archive(void **state)
     assert_last_error("what the log says");
 }
 
-/* The samples of an archive have the kernels of other products, too. */
+/* The samples of an archive have nearly all kernels of other products, too. */
 static void samples_cover_other_products(void **state)
 {
     (void)state;

@@ -286,8 +286,8 @@ static void an_expression_knows_rows_and_columns(void **state)
     if (strstr(text, "scale") == NULL) fail_msg("%s", text);
 }
 
-/* Products of small numbers are exact. C[i] := A[i]*B, where the order of A[i] and of C[i] in
- * memory differ. */
+/* Products of small numbers are exact. C[i] := A[i]*B, where the A[i] lie in memory in another
+ * order than the C[i]. */
 static void batches_of_pointers(void **state)
 {
     enum { BATCH = 300, M = 17, N = 20, K = 24 };
@@ -475,8 +475,8 @@ static void time_passes(void **state)
     finish(&work, 100);
 }
 
-/* The measured rate is close to the theoretical one (2 operations per lane and clock) and not far
- * above it. */
+/* The measured rate is above half of the theoretical one (2 operations per lane and clock), and at
+ * most 10 % above it. */
 static void ceilings_are_plausible(void **state)
 {
     static const tgl_number factors[] = {TGL_NUMBER_PROCESSORS, TGL_NUMBER_CLOCK_HZ,

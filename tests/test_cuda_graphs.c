@@ -372,8 +372,7 @@ static void threads_capture(void **state)
 
 /* ---- Fallbacks ------------------------------------------------------------------------------- */
 
-/* Memory nodes are the last resort: without memory, without user objects, and with older drivers.
- */
+/* Memory nodes are the last resort: they are used without memory and without user objects. */
 static void memory_nodes_are_the_last_resort(void **state)
 {
     (void)state;

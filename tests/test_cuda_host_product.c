@@ -250,8 +250,8 @@ static void assert_unchanged(void)
         if (C[i] != 7) fail_msg("element %d is %g", i, (double)C[i]);
 }
 
-/* Every call of the driver fails once, after any number of successful ones. C is then unchanged or
- * complete, and the next product on the same device is right. */
+/* All calls of one function of the driver fail after 0 to 55 successful ones. C is then unchanged
+ * or complete, and the next product on the same device, without failures, is right. */
 static void every_call_may_fail(void **state)
 {
     (void)state;

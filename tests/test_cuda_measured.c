@@ -298,7 +298,7 @@ static void edit_wisdom(const char *from, const char *to)
     free(text);
 }
 
-/* Replaces the hash of the kernel source in each line. */
+/* Changes the hash of the kernel source in each line. */
 static void edit_sources(void)
 {
     int lines;

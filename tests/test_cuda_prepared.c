@@ -148,7 +148,8 @@ static void a_captured_preparation_is_a_part_of_the_graph(void **state)
     tgl_device_close(dev);
 }
 
-/* If there is no memory for the words or the workspace, or a launch fails, no memory is kept. */
+/* If there is no memory for the words or the workspace, or a launch fails, no operand is made, and
+ * no memory for it is kept. */
 static void failures(void **state)
 {
     (void)state;

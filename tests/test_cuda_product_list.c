@@ -118,7 +118,7 @@ static void chips_without_a_kernel(void **state)
     tgl_device_close(dev);
 }
 
-/* Products of a list may have a D of another type than C, and a workspace of the caller. */
+/* Products of a list may have a D that is another matrix than C, and a workspace of the caller. */
 static void features_of_single_products(void **state)
 {
     (void)state;

@@ -539,8 +539,8 @@ static void the_caller_s_workspace_need_not_be_clean(void **state)
     }
 }
 
-/* While a stream is captured in the global mode, this thread plans, loads, allocates, copies, grows
- * arenas, evicts modules and closes a device. */
+/* While a stream is captured in the global mode, this thread plans, loads, allocates, copies, runs
+ * products and closes a device. */
 static void a_capture_survives_all_else(void **state)
 {
     DRIVER(begin, "cuStreamBeginCapture_v2", void *, int);

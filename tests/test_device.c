@@ -106,7 +106,7 @@ static void nonsense_in_the_environment_is_told(void **state)
     free(kept);
 }
 
-/* A device opens with every tier that the processor supports. CTest skips the runs for others. */
+/* A device opens with each of the tiers portable, neon, avx2 and avx512 that the processor has. */
 static void every_tier_of_this_processor_opens(void **state)
 {
     (void)state;

@@ -140,7 +140,8 @@ static void one_shot_calls(void **state)
     assert_status(tgl_gemm_host(*state, &p, &o), TGL_UNSUPPORTED);
 }
 
-/* Three products of different sizes and types; the last one is wrong at first. */
+/* A list of two products of different sizes and types. At first the second one has no B, and none
+ * is computed. */
 static void lists(void **state)
 {
     float a[6] = {1, 2, 3, 4, 5, 6}, b[3] = {1, 1, 1}, c[2] = {0};

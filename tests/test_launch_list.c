@@ -214,7 +214,7 @@ static void a_flag_that_is_not_there(tgl_launch *launch, tgl_list_builder *build
     launch->flag = 0;
 }
 
-/* An error: the flag is set by the step that tests it, or by a later one. */
+/* An error: the flag is set by the step that tests it. */
 static void a_flag_set_too_late(tgl_launch *launch, tgl_list_builder *builder)
 {
     const tgl_flag flag = {.offset = 0, .mask = 1, .set_by = 0, .cleared_by = 0};

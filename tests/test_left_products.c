@@ -215,8 +215,6 @@ static void leave_measuring(int signal)
     pthread_mutex_unlock(&measures->measuring);
 }
 
-/* A product that measures is left while its candidates run. Later ones of new shapes, of this
- * thread and of others, are computed. */
 static void *multiply_once(void *dev)
 {
     const tgl_problem problem = problem_of(TGL_F32, N - 2, N, N);
@@ -224,6 +222,8 @@ static void *multiply_once(void *dev)
     return NULL;
 }
 
+/* A product that measures is left while its candidates run. Later ones of new shapes, of this
+ * thread and of others, are computed. */
 static void measuring_is_left(void **state)
 {
     (void)state;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Memory accesses: every buffer ends at an inaccessible page; the memory between rows is NaN in A
- * and B and must not change in C. For every kernel, type, layout and edge.
+ * Memory accesses: every buffer ends at an inaccessible page or begins after one; the memory
+ * between rows is NaN in A and B and must not change in C. For every kernel and every edge, with
+ * random floating-point types and layouts.
  */
 #include "support.h"
 

@@ -87,7 +87,7 @@ static void unknown_options_are_refused(void **state)
     }
 }
 
-/* Strips where they are not supported, and all values of "strips". */
+/* Strips where they are not supported, and wrong values of "strips". */
 static void unknown_strips_are_refused(void **state)
 {
     (void)state;
@@ -243,7 +243,7 @@ static tgl_shape shape_of(int64_t m)
     return shape;
 }
 
-/* An empty plan with one user, the caller. */
+/* A plan for m x 1 x 1, with one user, the caller. */
 static tgl_plan *plan_of(tgl_device *dev, int64_t m)
 {
     const tgl_problem problem = problem_of(TGL_F32, m, 1, 1);
@@ -270,7 +270,7 @@ static void the_cache_finds_what_it_keeps(void **state)
     assert_int_equal(users(plan), 3);
     tgl_plan_release(plan);
 
-    /* Shapes that differ in any one member are different. */
+    /* Shapes that differ in one of these members are different. */
     tgl_shape other = shape;
     int64_t *const counts[] = {&other.m,
                                &other.n,

@@ -26,7 +26,7 @@ static void set_type(tgl_shape *s, tgl_type type)
 }
 
 /* Product `number`: sizes of up to 2^13. Types and compute modes take turns; every seventh is a
- * batch, and every third has odd leading dimensions. */
+ * batch, of smaller matrices, and two of three have rows with 1 or 2 elements of padding. */
 static tgl_shape random_shape(int number, uint64_t *seed)
 {
     static const tgl_type types[] = {TGL_F32, TGL_BF16, TGL_F32, TGL_F16, TGL_F64};

@@ -205,7 +205,7 @@ static void bad_problems_are_refused(void **state)
         assert_string_equal(sentence, bad_problems[i].sentence);
         assert_status(status, bad_problems[i].status);
 
-        /* All functions with a problem return the same error and do not access the pointers. */
+        /* tgl_gemm() and tgl_plan_create() return the same error and do not access the pointers. */
         void *nowhere = (void *)1;
         forget_error();
         status = tgl_gemm(dev, &problem, 1, nowhere, nowhere, 0, nowhere, NULL);
@@ -312,7 +312,7 @@ static void types_have_sizes(void **state)
 /* ---- Pointers -------------------------------------------------------------------------------- */
 
 enum { A, B, C };
-static _Alignas(8) char room[3][16]; /* a 1 x 1 matrix each, and one byte more */
+static _Alignas(8) char room[3][16]; /* a 1 x 1 matrix each, also behind an offset of 3 bytes */
 
 static const struct {
     int matrix;

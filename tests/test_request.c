@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Kernel strings, "simt_128x256x8:splits=4,strips=0" (src/plan/planner.c): errors, the value of
- * each option, and that the string of a choice gives the same choice again.
+ * Kernel strings, "simt_128x256x8:splits=4,strips=0" (src/plan/kernel_string.c): errors, the value
+ * of each option, limits on workspace, and that the string of a choice gives the same choice again.
  */
 #include "plan_shape.h"
 
@@ -90,7 +90,7 @@ static void bad_strings_are_refused(void **state)
         tgl_last_error(text, sizeof text);
         if (status != bad[i].status || strstr(text, bad[i].words) == NULL)
             fail_msg("\"%s\": %s: %s", bad[i].kernel, tgl_status_name(status), text);
-        /* The public functions return the same errors. */
+        /* A public function returns the same errors. */
         const tgl_problem problem = problem_of(TGL_F32, 100, 100, 100);
         const tgl_plan_options options = {.size = sizeof options, .kernel = bad[i].kernel};
         assert_status(tgl_chip_explain("h200", &problem, &options, text, sizeof text, NULL),

@@ -78,9 +78,10 @@ static void draw_scales(unsigned *state, tgl_problem *p)
         p->scaling_b = TGL_SCALING_LINE;
 }
 
-/* The bound of the relative error. wgmma adds 33 terms with 13 bits of fraction and cuts the sum to
- * 13 bits: with promotion four times for each sum of 128 of k, else for all of k. Other kernels add
- * in FP32. All round in the epilogue. */
+/* The bound of the relative error. A wgmma adds 32 products and the sum before with 13 bits of
+ * fraction and cuts the result to 13 bits. Four of them take 128 of k. After these, promotion
+ * begins another sum, but in mode FAST one sum may go on for all of k. The cpu device adds in FP32.
+ */
 static double error_of(const tgl_problem *p, bool is_cpu)
 {
     if (p->type_a == TGL_I8) return 0x1p-22;

@@ -48,7 +48,7 @@ static void kinds_of_numbers(void **state)
         }
 }
 
-/* Rows of op(A) and columns of op(B) of very different magnitudes. */
+/* Rows of op(A), and in half of the cases columns of op(B), of very different magnitudes. */
 static void scaled_lines(void **state)
 {
     static const int exponents[] = {60, 62, 120, -60, -64, -120};

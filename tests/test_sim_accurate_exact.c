@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The family accurate with integers, whose results are exact: all configurations, layouts and
- * alignments, batches, epilogues, many tiles, and repeated runs.
+ * The family accurate, mostly with integers, whose results are exact: all configurations, layouts
+ * and alignments, batches, epilogues, many tiles, sums of one product, and repeated runs.
  */
 #include "accurate_case.h"
 
@@ -85,8 +85,8 @@ static void integers(void **state)
 
 /* ---- Lines with one element ------------------------------------------------------------------ */
 
-/* The only element of a line that may differ from 0: 1 if `is_unit`, else of an exponent between
- * that of denormal numbers and the largest one. In some lines it is 0, too. */
+/* The only element of a line that may differ from 0: 1 if `is_unit`, else of an exponent from -140
+ * (denormal) to 126. In some lines it is 0, too. */
 static float only_element(int line, bool is_unit, int shift)
 {
     static const int exponents[] = {0, 1, -13, 27, -60, 61, 126, -126, -140, 90};
@@ -95,8 +95,8 @@ static float only_element(int line, bool is_unit, int shift)
     return ldexpf(1 + (float)uniform(), exponents[(line + shift) % 10]);
 }
 
-/* Makes op(A), or op(B), a selection (a matrix with one element in each line): a permutation,
- * one-hot lines with the same k, or a diagonal. */
+/* Makes op(A), or op(B), a selection (a matrix with at most one element in each line). way 0: a
+ * diagonal; 1: a permutation of ones; 2: all elements lie at three values of k. */
 static void select_lines(const product *p, data *d, bool is_b, int way, int shift)
 {
     const int lines = is_b ? p->n : p->m;
@@ -107,8 +107,8 @@ static void select_lines(const product *p, data *d, bool is_b, int way, int shif
     }
 }
 
-/* Identity matrices, permutations, selected lines and diagonals on either side, or on both: each
- * sum is one product, and D is that product rounded once, or Inf. */
+/* Diagonals, permutations, and selections at three values of k on either side, or on both: each sum
+ * is at most one product, and D is that product rounded once, or Inf. */
 static void selections(void **state)
 {
     for (int way = 0; way < 18; way++) {
@@ -193,9 +193,9 @@ static data problem_of_batch(const product *p, const data *d, int z)
     return one;
 }
 
-/* Problems differ in scales. One has a NaN. In another one, a row of A and a column of B each have
- * a listed element, and meet a column and a row that are zero elsewhere, so that the result is the
- * product of the listed element alone. */
+/* Problems differ in scales unless they share A. One has a NaN. In another, a row of A and a column
+ * of B each have a listed element, and meet a column and a row that are zero elsewhere, so that the
+ * result is the product of the listed element alone. */
 static void make_problems_differ(const product *p, data *d)
 {
     data not_finite = problem_of_batch(p, d, NOT_FINITE), listed = problem_of_batch(p, d, LISTED);
@@ -289,7 +289,7 @@ static void many_tiles(void **state)
     free_data(&d);
 }
 
-/* The same bits, whatever the order in which blocks add to a list: the sums of one row are those of
+/* The same bits, whatever the order in which blocks add to a list: one element of D is the sum of
  * listed elements alone, from several blocks of the pre-pass. */
 static void repeats(void **state)
 {

@@ -44,8 +44,8 @@ static void small_elements_alone(void **state)
 }
 
 /* Tests products of two elements that are both below the range of the f16 words. They occur at
- * several k in a row, in all panels (64 lines) that a tile meets: tiles of 160 and 96 columns begin
- * inside panels of B. */
+ * several k, in all panels (64 lines) of B, because tiles of 160 and 96 columns begin inside
+ * panels, and in most panels of A. */
 static void small_elements_that_meet(void **state)
 {
     for (int way = 0; way < 2 * (int)ACCURATE_KERNELS; way++) {
@@ -61,8 +61,9 @@ static void small_elements_that_meet(void **state)
             for (int col = 7; col < p.n; col += 60)
                 for (int i = 0; i < p.k; i++) {
                     /* At k = 10, 20 and 30 both elements are small. At k = 40 only the element of
-                     * the row is, at k = 50 only that of the column; the other is 1 or, in every
-                     * other column, 0. At any other k one of the two is 0. */
+                     * the row is, and that of the column is 1; at k = 50 only that of the column
+                     * is, and that of the row is 1. In every other column the element of the column
+                     * is 0 at k = 40 and 50. At any other k one of the two is 0. */
                     const bool is_small = i % 10 == 0 && i > 0 && i <= 50;
                     const float one = col / 60 % 2 == 0 ? 1 : 0;
                     float a = i % 2 == 0 ? 0x1.234p0f : 0, b = i % 2 == 1 ? 0x1.777p0f : 0;

@@ -2,8 +2,9 @@
  *
  * Products of e4m3 and e5m2 with factors of blocks by mma.sync and wgmma: all kinds of factors,
  * layouts and alignments, blocks that are cut. The simulator checks races and bounds. With
- * TEGULA_TEST_DEVICE=cuda:0 the same cases run on a GPU. With the argument "all" it takes all
- * cases, otherwise a few: most of the time is that of compiling a kernel for each.
+ * TEGULA_TEST_DEVICE=cuda:0 the same cases run on a GPU. With the argument "i/n" it takes the i-th
+ * of n parts of all cases, otherwise a few: most of the time is that of compiling a kernel for
+ * each.
  */
 #include "block_scale_cases.h"
 #include "support.h"
@@ -77,7 +78,8 @@ static void stages_again(void **state)
     }
 }
 
-/* The planner's choices for few rows, few columns, a batch, and a k of 0. */
+/* The planner's choices for batches of products with few rows, few columns, a k of 1 and a k of 0.
+ */
 static void planned(void **state)
 {
     static const int64_t sizes[][3] = {{1, 260, 140}, {140, 3, 500}, {33, 65, 1}, {5, 7, 0}};

@@ -98,7 +98,7 @@ static void layouts_of_families(void **state)
         }
 }
 
-/* A batch of arrays of pointers, and one that shares B, with scalars in device memory. */
+/* A batch of arrays of pointers, and one that shares B, with scalars in host or device memory. */
 static void batches(void **state)
 {
     uint64_t seed = 53;

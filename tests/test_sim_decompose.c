@@ -34,7 +34,7 @@ static float uniform(void)
     return (float)(draw_state >> 40) * 0x1p-23f - 1;
 }
 
-/* Element k of a line. Lines are of all kinds. In panel 1, if there is one, the list overflows. */
+/* Element k of a line. Lines are of all kinds. In panels after the first, the list overflows. */
 static float element(int line, int k, int length)
 {
     const float x = uniform();

@@ -117,7 +117,7 @@ static void test_refusals(void **state)
     tgl_device_close(dev);
 }
 
-/* TEGULA_SIM_SEED determines the order of blocks. */
+/* TEGULA_SIM_SEED, which determines the order of blocks, must be a number of 64 bits, or empty. */
 static void test_seed(void **state)
 {
     static const char *const bad[] = {"x", "1x", "-1", " 1", "18446744073709551616"};
@@ -192,7 +192,8 @@ static tgl_problem tf32_problem(int64_t m, int64_t n, int64_t k)
     return problem;
 }
 
-/* Whether a kernel does not support these problems: it is for F64, or for compute mode ACCURATE. */
+/* Whether a kernel does not support these problems: it is for F64, F16 or integer weights, or for
+ * compute mode ACCURATE. */
 static bool is_for_others(const char *kernel)
 {
     return strstr(kernel, "_f64") != NULL || strncmp(kernel, "dmma", 4) == 0 ||
@@ -227,7 +228,7 @@ static void test_no_product(void **state)
     }
 }
 
-/* If alpha is 0, A and B are not accessed: here they are invalid addresses. */
+/* If alpha is 0, or is rounded to 0, A and B are not accessed: here they are invalid addresses. */
 static void test_pointers_without_a_product(void **state)
 {
     static const int64_t sizes[][3] = {{5, 5, 5}, {1, 9, 3}, {64, 64, 64}};

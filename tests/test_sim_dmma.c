@@ -70,7 +70,8 @@ static bool configuration_at(int number, char *name, int *bm, int *bn)
 
 /* ---- Tests ----------------------------------------------------------------------------------- */
 
-/* Sizes a little above or below those of a tile, and K beyond twice the stages of the ring. */
+/* Sizes a little above or below those of a tile. K is 40, or beyond twice the stages of the ring.
+ */
 static void every_configuration_in_every_layout(void **state)
 {
     char name[STRING];
@@ -134,7 +135,7 @@ static void every_k(void **state)
         }
 }
 
-/* Tests split-K of all tiles, or of all but the first few, also in batches. */
+/* Tests split-K of all tiles, of all but the first few, or of none, also in batches. */
 static void splits(void **state)
 {
     static const char *const kernels[] = {"dmma_64x32:splits=3,whole=5", "dmma_128x128:splits=2",
@@ -170,7 +171,7 @@ static void several_units_a_block(void **state)
     }
 }
 
-/* Many rows of tiles. On a chip of 132 SMs 11 rows are a band, and the last band has fewer. */
+/* Many rows of tiles. On a chip of 132 SMs 11 rows are a band, and the last band may have fewer. */
 static void bands(void **state)
 {
     static const int rows[] = {32 * 12 + 1, 32 * 22, 32 * 25 + 1};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Epilogues and batches of pointers in the kernels of the production families, on the simulator:
- * bias, activation, residual and expressions, with and without split-K, row- and column-major; and
- * the messages for expressions that do not compile.
+ * Epilogues and batches of pointers in kernels of simt, skinny, small_batch and gemv, on the
+ * simulator: bias, activation, residual and expressions, with and without split-K, row- and
+ * column-major; and the messages for expressions that do not compile.
  */
 #include "support.h"
 
@@ -26,8 +26,8 @@ static const char *const kernels[][2] = {
     {"gemv_4", "gemv_4"},
 };
 
-/* A problem with partial tiles that the kernel supports, and a batch with gaps between the
- * matrices. */
+/* A problem with partial tiles that the kernel supports: a batch with a gap between the matrices
+ * of C. */
 static tgl_problem ragged_problem(size_t kernel, bool col_major, int64_t k)
 {
     static const int64_t sizes[][2] = {{37, 45}, {67, 70}, {2, 133}, {140, 7},
@@ -181,7 +181,7 @@ static long double gated(long double acc, long double c, long double bias, int64
     return (acc < 0 ? 0 : acc) + (col < 3 ? c : tanhl(bias));
 }
 
-/* An expression with functions of C that no kernel calls. */
+/* An expression with functions of the C library that no kernel calls. */
 static long double mathematical(long double acc, long double c, long double bias, int64_t row,
                                 int64_t col)
 {

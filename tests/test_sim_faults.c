@@ -265,8 +265,8 @@ static void test_broken_kernels(void **state)
 
 /* ---- Workspace ------------------------------------------------------------------------------- */
 
-/* passes_on.cu, where blocks pass sums to the last one. A macro in front of the source removes one
- * part of the synchronisation; the words are part of the message. */
+/* passes_on.cu, where blocks pass sums to the last one. A macro in front of the source changes or
+ * removes one part of the synchronisation, or adds a read; the words are part of the message. */
 static const struct {
     const char *left_out;
     tgl_status status;

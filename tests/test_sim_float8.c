@@ -172,7 +172,7 @@ static void without_a_product(void **state)
     }
 }
 
-/* alpha is 0 in memory of the device: the factors have no effect, although one is Inf. */
+/* alpha is 0 in memory of the device: the factors have no effect, although they are Inf. */
 static void without_a_product_on_the_device(void **state)
 {
     for (size_t i = 0; i < COUNT_OF(kernels); i++) {

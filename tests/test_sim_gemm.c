@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The production families on the simulator: every configuration with every transposition and all
- * copy widths, with and without split-K, on shapes with partial tiles, and shapes for which the
- * planner chooses. An argument "i/n" selects part i of n of the configurations.
+ * The families simt, skinny, gemv and small_batch on the simulator: every configuration with
+ * several of the transpositions and copy widths, with and without split-K, on shapes with partial
+ * tiles, and shapes for which the planner chooses. An argument "i/n" selects part i of n of the
+ * configurations.
  */
 #include "plan/family.h"
 #include "support.h"

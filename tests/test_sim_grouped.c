@@ -42,8 +42,8 @@ static void run(void **state, const grouped_case *c)
              (int)c->list.grouping, tgl_status_name(status), why);
 }
 
-/* Groups of rows with several kernels, types and layouts. D is stored by TMA, or by threads in
- * words or elements. */
+/* Groups of rows, also masked ones, with several kernels, types and layouts. D is stored by TMA, or
+ * by threads in words or elements. */
 static void groups_of_rows(void **state)
 {
     static const struct {
@@ -202,8 +202,8 @@ static void many_groups_have_a_plan(void **state)
     }
 }
 
-/* Groups along K begin at any K; the last step of a group ends within the next one, which has
- * NaN. */
+/* Groups along K begin at any K; the last step of a group ends within the next one. Every second
+ * group has NaN. */
 static void groups_of_depth(void **state)
 {
     static const struct {

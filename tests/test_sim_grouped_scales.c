@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Grouped products of 8-bit types with scale factors by kernels: on the simulator, which checks
- * races and bounds, or on the device that TEGULA_TEST_DEVICE names. With the argument "all" it
- * takes all cases, otherwise a few: most of the time is that of compiling a kernel for each.
+ * races and bounds, or on the device that TEGULA_TEST_DEVICE names. With the argument "i/n" it
+ * takes the i-th of n parts of all cases, otherwise a few: most of the time is that of compiling a
+ * kernel for each.
  */
 #include "grouped_scale_cases.h"
 #include "support.h"

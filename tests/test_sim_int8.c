@@ -28,8 +28,8 @@ static gemm_case case_of(const tgl_problem *problem, const char *kernel, unsigne
 
 static bool takes_all;
 
-/* Sizes a little above those of a tile and of a step of K. Rows in memory are padded and begin at
- * any byte. The simulator checks races and bounds. */
+/* Sizes a little above those of a tile and of a step of K. In half of the ways rows in memory are
+ * padded and begin at any byte. The simulator checks races and bounds. */
 static void every_layout(void **state)
 {
     static const int64_t size[] = {70, 67, 150};
@@ -120,7 +120,7 @@ static void device_scalars(void **state)
     tgl_free(*state, c);
 }
 
-/* A weight that wgmma cannot read is transposed once. */
+/* A B that wgmma cannot read is transposed by a pre-pass. */
 static void prepared_weights(void **state)
 {
     char text[32768];

@@ -15,7 +15,7 @@ enum { SIZES = COUNT_OF(sizes), SCALARS = COUNT_OF(scalars) };
 
 static int part = 0, parts = 1;
 
-/* Case i*SIZES + j of the array. Any two of the digits i, j, i+j and i+2j, modulo 9, take all 81
+/* Case i*SIZES + j of the array. Any two of the numbers i, j, i+j and i+2j, modulo 9, take all 81
  * pairs of values, because 2 has an inverse modulo 9. */
 static gemm_case make_case(tgl_type type, tgl_compute compute, int i, int j)
 {
@@ -163,8 +163,8 @@ static double error_of(tgl_device *dev, const char *kernel, int64_t k)
     return outcome.ours.max;
 }
 
-/* What chapter 3 says: with one word errors are about 2^-11, with three products of words they are
- * smaller and grow with k, and with promotion they are within the bound of FP32 sums. */
+/* What chapter 3 says: with one word errors are about 2^-11; with three products of words they grow
+ * with k and exceed those with promotion, which are within the bound of FP32 sums. */
 static void words_and_their_errors(void **state)
 {
     enum { K = 2048 };

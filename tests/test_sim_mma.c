@@ -45,7 +45,8 @@ static double load(tgl_type type, const void *memory, int64_t i)
     }
 }
 
-/* Stores x, with 16 bits cut to the type's precision. The reference reads the stored elements. */
+/* Stores x. 16-bit types cut it to their precision, and F16 stores 0 instead of denormal numbers.
+ * The reference reads the stored elements. */
 static void store(tgl_type type, void *memory, int64_t i, double x)
 {
     const uint32_t sign = signbit(x) ? 0x8000 : 0;
@@ -86,8 +87,8 @@ static double roundoff(tgl_type type)
 typedef struct mma_case {
     tgl_problem problem; /* row-major, with all strides */
     double alpha, beta;
-    bool pointers;         /* arrays of them, to the matrices of the strides */
-    int offset;            /* elements, of A and B from 16 bytes */
+    bool pointers;         /* the run gets arrays of pointers to the matrices */
+    int offset;            /* elements from a multiple of 16 bytes to A and B */
     tgl_epilogue epilogue; /* size 0: none */
     bool is_finite;        /* false: NaN and Inf here and there */
     bool is_exact;         /* small integers, whose sums are exact */
@@ -286,8 +287,8 @@ static void run(tgl_device *dev, const mma_case *c)
 
 /* ---- Problems -------------------------------------------------------------------------------- */
 
-/* Row-major, layout: bit 0: A is transposed, bit 1: B. pad: elements after each row of A and B;
- * those of C are padded to a multiple of 8. */
+/* Row-major, layout: bit 0: A is transposed, bit 1: B. Rows are padded to a multiple of 8 elements.
+ * pad: further elements after each row of A and B. */
 static tgl_problem problem_in(tgl_type type, int64_t m, int64_t n, int64_t k, int layout, int pad)
 {
     tgl_problem p = problem_of(type, m, n, k);
@@ -403,7 +404,7 @@ static void test_splits(void **state)
     each(*state, "mma", try_splits);
 }
 
-/* 16-bit operands at odd addresses. The cases cover the first and last elements of a matrix, rows
+/* Unaligned 16-bit operands. The cases cover the first and last elements of a matrix, rows
  * or columns that are shorter than a 16-byte word, and all offsets within 16 bytes. The memory
  * around an operand holds NaN. */
 static void test_unaligned(void **state)

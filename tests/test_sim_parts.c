@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the simulator is made of: running programs, the private folder, and reading an object's own
- * tables, damaged ones included. This file is compiled with -g -gdwarf-4, as kernels are.
+ * What the simulator is made of: running programs, the private folder, reading an object's own
+ * tables, damaged ones included, and fibers. This file is compiled with -g -gdwarf-4, as kernels
+ * are.
  */
 #include "support.h"
 

@@ -154,7 +154,7 @@ static number element_of(tgl_tensor_type type, uint32_t bits)
     return number_of(10, 8, bits >> 13);
 }
 
-/* Cut towards zero. */
+/* x * 2^by, cut towards zero. */
 static int64_t shift(int64_t x, int by)
 {
     if (by >= 0) return x * ((int64_t)1 << by);

@@ -87,9 +87,8 @@ static void vary(uint64_t *seed, typed_case *c)
 
 enum { STRING = 80 };
 
-/* A product with at most `lines` rows or columns in its small operand. Its lengths and k exceed
- * what a block or shared memory holds at once: shared memory holds up to 4096 steps of k of one
- * line. */
+/* A product with at most `lines` rows or columns in its small operand. In some cases its length
+ * exceeds a block, or its k what shared memory holds at once: up to 4096 steps of k of one line. */
 static tgl_problem few_lines(uint64_t *seed, tgl_type type, int lines, int layout, bool big_a,
                              int width)
 {

@@ -121,7 +121,7 @@ static void no_workspace(void **state)
     assert_sentence("weights are expanded in workspace: here 23040 bytes, and the limit is 0");
 }
 
-/* With alpha = 0 in device memory neither the weights nor their factors are read. */
+/* With alpha = 0 in device memory neither A nor the factors, which are NaN, have an effect. */
 static void device_scalars(void **state)
 {
     enum { M = 3, N = 4, K = 64 };

@@ -61,7 +61,7 @@ static void tf32_in_every_layout(void **state)
         }
 }
 
-/* Fails unless the plan's kernel reads the left operand from registers, without a pre-pass. */
+/* Fails unless the plan's kernel reads the left operand from registers. */
 static void assert_in_registers(tgl_device *dev, const product *p)
 {
     char text[32768];
@@ -79,7 +79,7 @@ static void assert_in_registers(tgl_device *dev, const product *p)
 
 /* Tests left operands that wgmma reads from registers: with rings that are filled several times,
  * alternating consumers, clusters, partial tiles, and exchanged operands. The right operand is
- * K-major with long rows, or MN-major. */
+ * MN-major, or K-major with 3 elements of padding after each row. */
 static void tf32_through_registers(void **state)
 {
     static const struct {

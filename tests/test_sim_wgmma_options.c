@@ -258,8 +258,8 @@ static void slivers_become_k_major(void **state)
     }
 }
 
-/* Tests launches in which some tiles are whole and the others are split, also with clusters that
- * share right tiles and with batches. */
+/* Tests launches in which some tiles are whole and the others are split, and one in which all are
+ * whole, also with clusters that share right tiles and with batches. */
 static void some_tiles_whole(void **state)
 {
     static const char *const kernels[] = {

@@ -6,8 +6,8 @@
 #include "plan/tuned.h"
 #include "plan_shape.h"
 
-/* Whether the partitions of a candidate's launches cover D exactly once, and all but the first are
- * strips. */
+/* Fails unless the partitions of a candidate's launches cover D exactly once, and all but the first
+ * are strips. */
 static void assert_covers(const tgl_chip *chip, const tgl_candidate *c, int64_t m, int64_t n)
 {
     const tgl_shape shape = shape_of(m, n, 100);
@@ -163,7 +163,7 @@ static void what_has_no_strips(void **state)
     assert_status(tgl_request_make("small_batch_48x48:strips=1", 0, &request), TGL_BAD_ARGUMENT);
 }
 
-/* The distance between the operand's base and a launch's pointer, in elements of `size` bytes. */
+/* The distance between the operand's base and a launch's pointer, in floats. */
 static int64_t offset_of(const void *found, const tgl_run *run, tgl_operand operand)
 {
     const int64_t bytes = (const char *)found - (const char *)run->at[operand];

@@ -140,7 +140,8 @@ typedef struct digit_line {
     cpu_exponents found;
 } digit_line;
 
-/* Elements whose magnitudes differ by up to `octaves` binades; the greatest integer has 23 bits. */
+/* Random elements, each divided by a power of two of up to 2^octaves; the first and greatest one is
+ * CPU_DIGITS_MAX. */
 static digit_line make_line(uint64_t seed, int octaves)
 {
     digit_line line = {.found = {.sum = 0}};

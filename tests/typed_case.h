@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs one row-major product of any floating-point types. The operands are in buffers beside
- * inaccessible pages. A reference is computed in double (for F64 in long double) from the same
- * stored elements. Used for types other than F32 and F64, for which gemm_case.h tests more.
+ * Runs one row-major product of F32, F64, F16 or BF16. The operands are in buffers beside
+ * inaccessible pages. A reference is computed in long double from the same stored elements. For
+ * tests of a kernel in several types; gemm_case.h tests more.
  */
 #ifndef TGL_TYPED_CASE_H
 #define TGL_TYPED_CASE_H

@@ -313,7 +313,8 @@ tgl_problem weights_problem(tgl_type type_a, tgl_type type_b, int64_t m, int64_t
     return p;
 }
 
-/* Draws the leading dimension of a matrix: padded by 0 to 6 elements, even for I4. */
+/* Draws the leading dimension of a matrix: padded by 0 to 6 elements; for I4 rounded up to an even
+ * number. */
 static int64_t draw_ld(unsigned *state, const tgl_problem *p, int64_t rows, int64_t cols,
                        tgl_transpose trans, tgl_type type)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Makes products in all element types and layouts, runs them, and compares every byte.
+ * Makes products in all element types and layouts, runs them, and compares every element of D,
+ * including those in gaps.
  */
 #include "wgmma_case.h"
 

@@ -54,7 +54,7 @@ word_block block_of(cpu_word_kind kind, int64_t lines, int64_t k, bool k_contigu
 void set_at(word_block *x, int64_t line, int64_t p, double value);
 double get_at(const word_block *x, int64_t line, int64_t p);
 
-/* Memory for the packed block, filled with NaN. */
+/* Memory for the packed block. Its bytes are 255, which gives NaN in bf16 words and -1 in int8. */
 void *packed_memory(const word_block *x);
 
 #endif

@@ -63,7 +63,7 @@ static void problems_are_multiplied(void **state)
     assert_non_null(strstr(text, "lda"));
 }
 
-/* Plans with an epilogue, a separate D, scalars in device memory, and a workspace. */
+/* A plan with an epilogue, a separate D, and scalars in device memory, and without workspace. */
 static void plans_run_with_operands(void **state)
 {
     const tgl_epilogue epilogue = {.size = sizeof epilogue,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Blocks store partial results in the workspace and increment a counter; the last block reads all
- * results. Without macros this is correct. Each macro removes a part of the synchronisation.
+ * results. Without macros this is correct. Each macro changes or removes a part of the
+ * synchronisation, or adds a read.
  */
 #ifdef NAMED_BARRIERS
 #include "lib/named_barrier.h"

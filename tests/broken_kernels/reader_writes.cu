@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Broken on purpose: all threads read a word, and the last one to read it writes it without a
- * barrier in between. The write races with the reads of the other threads.
+ * Broken on purpose: all threads read a word, and then thread 255 writes it without a barrier in
+ * between. The write races with the reads of the other threads.
  */
 __global__ void __launch_bounds__(256)
     broken(int m, int n, int k, float alpha, const float *A, long long lda, const float *B,

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """tegula ladder: counted on the simulator, and timed beside cuBLAS on a CUDA device, with stand-ins
-for NVIDIA's libraries; and cuBLAS as a peer of tegula bench."""
+for NVIDIA's libraries; cuBLAS as a peer of tegula bench; and tegula tune."""
 
 import os
 import re

@@ -47,7 +47,7 @@ class Folder(unittest.TestCase):
         self.assertEqual(result.out.count("\n"), 1)
 
     def assert_failed(self, result, message, code=1):
-        """Fails unless there is one line on stderr, this exit code, and no output file."""
+        """Fails unless there is one line on stderr, this exit code, and no temporary file."""
         self.assertEqual(result.code, code, result.err)
         self.assertEqual(result.out, "")
         self.assertEqual(result.err.count("\n"), 1, result.err)
@@ -139,7 +139,7 @@ def float32_of(bfloat16):
 
 
 class Types(Folder):
-    """float16 and bfloat16, on the first device that has kernels for them."""
+    """Other types than float32; float16 and bfloat16 on the first device that has kernels."""
 
     def setUp(self):
         super().setUp()
@@ -303,7 +303,7 @@ class Archives(Folder):
         self.assert_done(self.mm("odd.npz:name", "stored.npz:b", "-o", "C.npy"))
 
     def test_damaged_archives(self):
-        """An archive with one changed byte gives an error or the right product."""
+        """An archive that is cut off or has a changed byte gives an error or the right product."""
         self.save_archives()
         self.save("B.npy", self.b)
         for name in "stored.npz", "packed.npz":

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs random distributed products: sizes from 0 to primes above 100, all types, orders and
- * transposes. The layouts are shards, copies and block-cyclic grids that need not use all ranks.
- * The division of the work is given or planned.
+ * Runs random distributed products: sizes from 0 to primes above 100, real types of 16 bits and
+ * more, int8, both orders and all transposes. The layouts are shards, copies and block-cyclic grids
+ * that need not use all ranks. The division of the work is given or planned.
  */
 #include "dist_case.h"
 

@@ -3,6 +3,7 @@
 #
 # install_test.sh BUILD CC [CXX]: installs BUILD under a temporary prefix, moves it, and builds and runs
 # installed_product.c against it: by CMake's find_package() and by pkg-config, shared and static, C and C++.
+# Also installed_blas.c, by pkg-config with the shared drop-in, if that and a BLAS are there.
 set -eu
 build=$1 cc=$2 cxx=${3-}
 here=$(cd "$(dirname "$0")" && pwd)

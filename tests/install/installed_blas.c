@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A program in the common subset of C and C++ that is linked with libtegula_blas.so before a whole
- * BLAS. It calls each function of tegula_blas.h, and one function that only the other BLAS has.
+ * BLAS. It calls each function of tegula_blas.h for real elements, and one function that only the
+ * other BLAS has.
  */
 #include <stdio.h>
 #include <tegula/tegula_blas.h>

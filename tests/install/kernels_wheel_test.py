@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""kernels_wheel_test.py: checks that the wheel with the archive of compiled kernels has it where the library searches it."""
+"""Checks that the wheel with the archive of compiled kernels has it where the library searches it,
+that it is made the same twice, and that other files than archives are refused."""
 
 import os
 import subprocess

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests that the recipes in packaging/recipes and the bindings in packaging/bindings agree with the project: versions,
-options of CMake, installed files. Commands of a recipe are run if this machine has the tools. The argument is the build
-folder."""
+"""Tests that the recipes in packaging/recipes and the bindings in packaging/bindings agree with the
+project: versions, options of CMake, constants and functions. Commands of a recipe are run if this
+machine has the tools. Also tests the content of Debian's source package and of the source
+distribution of Python. The argument is the build folder."""
 
 import ctypes
 import importlib.util

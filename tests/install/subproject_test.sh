@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # subproject_test.sh SOURCE CC: builds and runs the project in parent/, which includes SOURCE by
-# add_subdirectory() and by FetchContent, and checks the files that it installs.
+# add_subdirectory(), and checks the files that it installs. With FetchContent, only configures it.
 set -eu
 source=$1 cc=$2
 here=$(cd "$(dirname "$0")" && pwd)

@@ -211,7 +211,8 @@ class Calls(Comparison, unittest.TestCase):
         self.assertLess(sys.getrefcount(text), before[3])
 
     def test_least_recently_used(self):
-        """The compiled path keeps the 256 kinds of products that were used last."""
+        """The compiled path keeps at least the last hundred kinds of products, and forgets those
+        that were not used for long."""
         for n in range(1, 600):
             tegula.matmul(np.ones((1, n)), np.ones((n, 1)))
             with no_python():

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tegula.dist on the replacements of the CUDA driver and of NCCL. The ranks are threads."""
+"""tegula.dist on the replacements of the CUDA driver and of NCCL. The ranks are threads, or
+processes where one is killed."""
 
 import os
 import pickle
@@ -248,7 +249,8 @@ class Dist(unittest.TestCase):
         self.on_ranks(differ)
 
     def test_failures_of_runs(self):
-        """A run that fails after it has begun is not repeated. Plans of CUDA graphs are not used by other runs."""
+        """A run that fails after it has begun is not repeated. If the ranks called differently, it
+        is, with a new plan. The old one, of which a CUDA graph contains a run, is kept."""
         import tegula.dist
         a, b = numbers(64, 32, 1), numbers(32, 48, 2)
         library = tegula.dist._dist
@@ -287,8 +289,8 @@ class Dist(unittest.TestCase):
             self.on_ranks(products)
 
     def test_killed_rank(self):
-        """Rank 1 is killed. The processes cannot map each other's memory. The other rank gets an error within
-        the timeout, and its device still works."""
+        """Rank 1 is killed. The processes cannot map each other's memory. The other rank gets an
+        error within 10 seconds, and its device still works."""
         with tempfile.TemporaryDirectory() as folder:
             environment = {**os.environ, "FAKE_CUDA_FAIL": "cuIpcGetMemHandle=801", "FAKE_NCCL_FOLDER": folder}
             ranks = [subprocess.Popen([sys.executable, __file__, "--rank", str(rank), folder], env=environment)
@@ -325,7 +327,7 @@ class FileGroup(Group):
 
 
 def rank_to_kill(rank, folder):
-    """Rank 1 ends in the middle of a series of products."""
+    """What the process of one rank does: products, in the middle of which rank 1 is killed."""
     import tegula.dist
     comm = tegula.dist.Communicator(FileGroup(rank, folder), place=f"cuda:{rank}", timeout=1)
     a, b = numbers(64, 32, 1), numbers(32, 48, 2)

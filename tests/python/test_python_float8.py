@@ -86,7 +86,9 @@ class Float8(unittest.TestCase):
         self.check_blocks(1, n, 100, self.blocks(1, 1), self.blocks(1, 2))
 
     def check_groups(self, a, b, scale_a, scale_b, sizes=None):
-        """Groups of rows, with factors of a and b by group that have been spread over all elements."""
+        """Checks a product of 4 groups: rows of a up to those in offs, or, with `sizes`, the first
+        rows of each matrix of a. scale_a, scale_b: the factors, and the same spread over the
+        elements."""
         offs = None if sizes is not None else np.array([3, 3, 30, 37], np.int32)
         first = [0, 3, 3, 30] if sizes is None else [0] * 4
         end = [3, 3, 30, 37] if sizes is None else sizes

@@ -100,7 +100,7 @@ class Cuda(Comparison, unittest.TestCase):
         self.assert_product(self.out, self.a, self.b)
 
     def check_capture(self, stream):
-        """A product in a stream that is captured becomes a node of the graph and does not run."""
+        """A product in a stream that is captured does not run."""
         arrays = [CudaArray(x) for x in (self.a, self.b, self.out.copy())]
         for array in arrays:
             array.stream = stream

@@ -33,7 +33,7 @@ class Notebook(unittest.TestCase):
         self.code = [cell for cell in self.notebook["cells"] if cell["cell_type"] == "code"]
 
     def run_notebook(self, source):
-        """Runs the cells: what the script prints, and the cells with their outputs."""
+        """Runs the cells. Returns the finished process, and the cells with outputs or None."""
         output = self.folder / "output.ipynb"
         private = dict.fromkeys(("IPYTHONDIR", "JUPYTER_RUNTIME_DIR", "MPLCONFIGDIR"), str(self.folder))
         ran = subprocess.run([sys.executable, FOLDER / "run_notebook.py", source, output], text=True,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A BLAS that the tests load after libtegula_blas.so, as a program may. It has only two functions,
- * one with 32-bit and one with 64-bit integers. They compute no product but write their arguments
- * to C.
+ * A BLAS that the tests load after libtegula_blas.so, as a program may. It has only two functions
+ * for products, one with 32-bit and one with 64-bit integers. They compute nothing but write their
+ * arguments to C. openblas_set_num_threads() stores its argument.
  */
 #include <stddef.h>
 #include <stdint.h>

@@ -184,7 +184,7 @@ static double complex random_scalar(uint64_t *seed)
     return values[next_random(seed) % COUNT_OF(values)];
 }
 
-/* Memory of SIZE random elements that begins `shift` bytes behind an aligned address. */
+/* Memory of SIZE elements, random or NaN, that begin `shift` bytes behind its aligned address. */
 static char *elements(uint64_t *seed, interface f, bool is_nan, int shift)
 {
     char *memory = malloc(SIZE * sizeof(double complex) + 64);

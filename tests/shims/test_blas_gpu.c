@@ -2,7 +2,7 @@
  *
  * libtegula_blas.so with TEGULA_BLAS_DEVICE=cuda and the fake CUDA driver: which products run on
  * the GPU, what happens when it fails, threads and child processes. CTest runs test_blas_products
- * with a GPU too.
+ * with this driver too.
  */
 #include "blas_calls.h"
 #include "shim_child.h"

@@ -289,14 +289,13 @@ static batch make_blocks(int mode, int64_t lines, int64_t k)
     return x;
 }
 
-/* k, and the transposes of A and B. cuBLASLt has factors of blocks for TN only. The number of
- * blocks of k is no multiple of 4, and the last block is shorter. */
+/* Sizes and transposes. cuBLASLt has factors of blocks for TN only. */
 typedef struct block_shape {
     int64_t m, n, k;
     cublasOperation_t trans_a, trans_b;
 } block_shape;
 
-/* m and n are two blocks each. All sums are integers below 2^24, which F32 represents. */
+/* A product whose operands have factors of blocks, with a bias and random F8 elements. */
 static lt_case make_block_case(uint64_t *seed, int block_a, int block_b, const block_shape *shape)
 {
     const int64_t k = shape->k;
