@@ -49,8 +49,8 @@ typedef struct tgl_trials {
      * Failures are not reported. NULL without a chip. */
     void (*load_lists)(tgl_device *dev, const tgl_launch_list *lists, int count);
 
-    /* Makes a trial. TGL_NO_MEMORY: the matrices would take more than a quarter of the free
-     * memory. */
+    /* Makes a trial. TGL_NO_MEMORY: no memory, or the matrices would take more than the backend
+     * permits (cuda: a quarter of the free memory; cpu: is_small() in cpu_trial.c). */
     tgl_status (*open)(tgl_device *dev, const tgl_shape *shape, tgl_trial **trial);
     void (*close)(tgl_trial *trial);
 
@@ -59,8 +59,8 @@ typedef struct tgl_trials {
 } tgl_trials;
 
 /* A setting: one way for a device without a chip to compute a product. kernel: the kernel string
- * that selects it. source: a hash of everything else that its speed depends on, except the product
- * and the machine; a measurement with another hash is out of date. */
+ * that selects it. source: a hash of the backend's tables that its speed depends on; a measurement
+ * with another hash is out of date. */
 typedef struct tgl_setting {
     char kernel[TGL_KERNEL_STRING_SIZE];
     char source[TGL_SOURCE_SIZE];
@@ -114,7 +114,7 @@ typedef struct tgl_backend {
     const tgl_chip *(*chip)(const tgl_device *dev);
 
     /* Sets plan->state for plan->shape, which is not empty. With a chip: compiles and loads all
-     * kernels of plan->list. Without a chip: plans, and sets plan->kernel and plan->workspace.
+     * kernels of plan->list. Without a chip: plans, and sets plan->kernel.
      * kernel: a kernel string of the caller, which begins with a name from kernel_name(); or NULL.
      * On failure plan->state stays NULL. */
     tgl_status (*prepare)(tgl_plan *plan, const char *kernel);
@@ -186,7 +186,8 @@ struct tgl_plan {
     tgl_candidate choice;                /* for devices with a chip */
     tgl_launch_list list;                /* for devices with a chip */
     void *state;                         /* state of the backend; NULL for an empty problem */
-    size_t workspace;                    /* bytes of workspace per run */
+    size_t workspace;                    /* bytes of workspace per run; 0 for devices without a
+                                            chip, which keep their own */
     tgl_small_product small; /* the product if run_small() may compute it; else m is 0 */
     atomic_int users;
     struct tgl_plan_variants *variants; /* other plans of the same product (api/handles.h) */
