@@ -28,12 +28,12 @@ struct tgl_host_product;
 enum { TGL_NAME_SIZE = 160 };
 
 /* The functions of a backend that measure plans. A trial has what one measurement needs: its own
- * matrices for one product, with random elements, and its own stream. It uses no memory of the
- * caller. */
+ * matrices for one product, with random elements, and (cuda) its own stream. It uses no memory of
+ * the caller. */
 typedef struct tgl_trial tgl_trial;
 typedef struct tgl_trials {
-    /* Describes the device for the file of measured times (plan/wisdom.h): its chip, and the
-     * versions of the compiler and the driver. */
+    /* Describes the device for the file of measured times (plan/wisdom.h). chip: the hardware and,
+     * for cpu, the tier. driver: the versions of the compiler and the driver; cpu: "none". */
     void (*describe)(const tgl_device *dev, char chip[TGL_NAME_SIZE], char driver[TGL_NAME_SIZE]);
 
     /* Whether the calling thread must not measure now, because `stream`, or a stream that the

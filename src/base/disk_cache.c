@@ -313,7 +313,7 @@ static uint64_t checksum(const void *data, size_t size)
     return sum;
 }
 
-/* Reads and verifies an open entry. NULL: it is invalid, or no memory. The caller frees it. */
+/* Reads and verifies an open entry. The caller frees the result. NULL: invalid, or no memory. */
 static void *read_entry(int file, const entry_name *name, size_t *size)
 {
     struct stat info;

@@ -28,8 +28,8 @@ typedef struct tgl_line_file {
     ino_t inode; /* inode number at the last read; if the device or the inode number changes,
                     another file has replaced this one */
     const char *problem; /* why the file is not used, a static text; NULL: it may be used */
-    bool exists;         /* whether the file existed at the last read */
-    bool is_fixed;       /* whether the file existed but was not writable at the last read */
+    bool exists;         /* whether the file could be opened at the last read */
+    bool is_fixed;       /* whether it could be used, but not be written, at the last read */
 } tgl_line_file;
 
 /* Returns the complete lines that were added since the last call, or all lines if another file has

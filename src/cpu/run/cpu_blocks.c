@@ -227,8 +227,9 @@ static void multiply_steps(const d_block *x, int64_t first, int64_t k)
         add_converted(x, first, k);
 }
 
-/* Multiplies k steps by digits or, if digits are not accurate enough, in smaller blocks without
- * digits. After a block for which digits failed, the job does not try them again. */
+/* Multiplies k steps by digits or, if the elements do not permit digits (multiply_words.c), in
+ * blocks of word_steps steps without digits. After a block for which digits failed, the job does
+ * not try them again. */
 static void multiply_block(d_block *x, int64_t first, int64_t k)
 {
     x->by_digits = x->by_digits && add_by_words(x, first, k, CPU_DIGITS_F32);
