@@ -114,9 +114,9 @@ typedef struct tgl_backend {
     const tgl_chip *(*chip)(const tgl_device *dev);
 
     /* Sets plan->state for plan->shape, which is not empty. With a chip: compiles and loads all
-     * kernels of plan->list. Without a chip: plans, and sets plan->kernel.
-     * kernel: a kernel string of the caller, which begins with a name from kernel_name(); or NULL.
-     * On failure plan->state stays NULL. */
+     * kernels of plan->list. Without a chip: plans, and sets plan->kernel. kernel: a kernel string
+     * of the caller or a setting, beginning with a name from kernel_name(); or NULL. On failure
+     * plan->state stays NULL. */
     tgl_status (*prepare)(tgl_plan *plan, const char *kernel);
     void (*unprepare)(tgl_plan *plan);
     /* Runs a plan. TGL_NO_WORKSPACE: no memory for the workspace, and nothing was launched. */
@@ -166,7 +166,7 @@ struct tgl_device {
     char name[32];
     bool is_numbered;        /* the caller opened it by a name with a number, such as "cuda:0" */
     tgl_compute f32_compute; /* the meaning of TGL_COMPUTE_DEFAULT for products of F32 */
-    struct tgl_plan_cache *plans; /* cached plans of tgl_gemm() and tgl_gemm_host() */
+    struct tgl_plan_cache *plans; /* plans cached by shape, such as those of tgl_gemm() */
     tgl_wisdom *wisdom;           /* measured times; NULL: plans are not measured */
     pthread_mutex_t measuring;    /* held while plans are measured; initialised if wisdom is not
                                      NULL */
@@ -185,7 +185,8 @@ struct tgl_plan {
     char kernel[TGL_KERNEL_STRING_SIZE]; /* name of the kernel; "none" for an empty problem */
     tgl_candidate choice;                /* for devices with a chip */
     tgl_launch_list list;                /* for devices with a chip */
-    void *state;                         /* state of the backend; NULL for an empty problem */
+    void *state;                         /* state of the backend; NULL for an empty problem, and
+                                            for groups on a device without a chip */
     size_t workspace;                    /* bytes of workspace per run; 0 for devices without a
                                             chip, which keep their own */
     tgl_small_product small; /* the product if run_small() may compute it; else m is 0 */
