@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The normalised problem: a tgl_problem and its epilogue after all arguments have been checked.
- * Argument errors are found only in shape.c, scales.c and weights.c (problems), shape_epilogue.c
+ * Argument errors are found in shape.c, scales.c and weights.c (problems), shape_epilogue.c
  * (epilogues), operands.c (runs) and struct_size.c (sizes of structs). All functions that return a
  * tgl_status set the error message (base/error.h) when they fail.
  */
