@@ -92,8 +92,8 @@ typedef struct tgl_backend {
     const char *name; /* name of the device, such as "cpu"; opened as "NAME" or "NAME:INDEX" */
     size_t stack;     /* bytes of stack that open() and prepare() need; 0: only a few KB */
 
-    /* Opens a device: sets dev->state and completes dev->name. On failure everything is released.
-     * index: the number behind the colon of the device's name, or 0. */
+    /* Opens a device: sets dev->state, and adds the device's number to dev->name (cuda). On failure
+     * everything is released. index: the number behind the colon of the device's name, or 0. */
     tgl_status (*open)(tgl_device *dev, int index, const tgl_device_options *options);
     void (*close)(tgl_device *dev);
 
