@@ -28,12 +28,12 @@ struct tgl_host_product;
 enum { TGL_NAME_SIZE = 160 };
 
 /* The functions of a backend that measure plans. A trial has what one measurement needs: its own
- * matrices for one product, with random elements, and its own stream. It uses no memory of the
- * caller. */
+ * matrices for one product, with random elements, and (cuda) its own stream. It uses no memory of
+ * the caller. */
 typedef struct tgl_trial tgl_trial;
 typedef struct tgl_trials {
-    /* Describes the device for the file of measured times (plan/wisdom.h): its chip, and the
-     * versions of the compiler and the driver. */
+    /* Describes the device for the file of measured times (plan/wisdom.h). chip: the hardware and,
+     * for cpu, the tier. driver: the versions of the compiler and the driver; cpu: "none". */
     void (*describe)(const tgl_device *dev, char chip[TGL_NAME_SIZE], char driver[TGL_NAME_SIZE]);
 
     /* Whether the calling thread must not measure now, because `stream`, or a stream that the
@@ -49,8 +49,8 @@ typedef struct tgl_trials {
      * Failures are not reported. NULL without a chip. */
     void (*load_lists)(tgl_device *dev, const tgl_launch_list *lists, int count);
 
-    /* Makes a trial. TGL_NO_MEMORY: the matrices would take more than a quarter of the free
-     * memory. */
+    /* Makes a trial. TGL_NO_MEMORY: no memory, or the matrices would take more than the backend
+     * permits (cuda: a quarter of the free memory; cpu: is_small() in cpu_trial.c). */
     tgl_status (*open)(tgl_device *dev, const tgl_shape *shape, tgl_trial **trial);
     void (*close)(tgl_trial *trial);
 
@@ -59,8 +59,8 @@ typedef struct tgl_trials {
 } tgl_trials;
 
 /* A setting: one way for a device without a chip to compute a product. kernel: the kernel string
- * that selects it. source: a hash of everything else that its speed depends on, except the product
- * and the machine; a measurement with another hash is out of date. */
+ * that selects it. source: a hash of the backend's tables that its speed depends on; a measurement
+ * with another hash is out of date. */
 typedef struct tgl_setting {
     char kernel[TGL_KERNEL_STRING_SIZE];
     char source[TGL_SOURCE_SIZE];
@@ -92,8 +92,8 @@ typedef struct tgl_backend {
     const char *name; /* name of the device, such as "cpu"; opened as "NAME" or "NAME:INDEX" */
     size_t stack;     /* bytes of stack that open() and prepare() need; 0: only a few KB */
 
-    /* Opens a device: sets dev->state and completes dev->name. On failure everything is released.
-     * index: the number behind the colon of the device's name, or 0. */
+    /* Opens a device: sets dev->state, and adds the device's number to dev->name (cuda). On failure
+     * everything is released. index: the number behind the colon of the device's name, or 0. */
     tgl_status (*open)(tgl_device *dev, int index, const tgl_device_options *options);
     void (*close)(tgl_device *dev);
 
@@ -114,9 +114,9 @@ typedef struct tgl_backend {
     const tgl_chip *(*chip)(const tgl_device *dev);
 
     /* Sets plan->state for plan->shape, which is not empty. With a chip: compiles and loads all
-     * kernels of plan->list. Without a chip: plans, and sets plan->kernel and plan->workspace.
-     * kernel: a kernel string of the caller, which begins with a name from kernel_name(); or NULL.
-     * On failure plan->state stays NULL. */
+     * kernels of plan->list. Without a chip: plans, and sets plan->kernel. kernel: a kernel string
+     * of the caller or a setting, beginning with a name from kernel_name(); or NULL. On failure
+     * plan->state stays NULL. */
     tgl_status (*prepare)(tgl_plan *plan, const char *kernel);
     void (*unprepare)(tgl_plan *plan);
     /* Runs a plan. TGL_NO_WORKSPACE: no memory for the workspace, and nothing was launched. */
@@ -166,7 +166,7 @@ struct tgl_device {
     char name[32];
     bool is_numbered;        /* the caller opened it by a name with a number, such as "cuda:0" */
     tgl_compute f32_compute; /* the meaning of TGL_COMPUTE_DEFAULT for products of F32 */
-    struct tgl_plan_cache *plans; /* cached plans of tgl_gemm() and tgl_gemm_host() */
+    struct tgl_plan_cache *plans; /* plans cached by shape, such as those of tgl_gemm() */
     tgl_wisdom *wisdom;           /* measured times; NULL: plans are not measured */
     pthread_mutex_t measuring;    /* held while plans are measured; initialised if wisdom is not
                                      NULL */
@@ -185,8 +185,10 @@ struct tgl_plan {
     char kernel[TGL_KERNEL_STRING_SIZE]; /* name of the kernel; "none" for an empty problem */
     tgl_candidate choice;                /* for devices with a chip */
     tgl_launch_list list;                /* for devices with a chip */
-    void *state;                         /* state of the backend; NULL for an empty problem */
-    size_t workspace;                    /* bytes of workspace per run */
+    void *state;                         /* state of the backend; NULL for an empty problem, and
+                                            for groups on a device without a chip */
+    size_t workspace;                    /* bytes of workspace per run; 0 for devices without a
+                                            chip, which keep their own */
     tgl_small_product small; /* the product if run_small() may compute it; else m is 0 */
     atomic_int users;
     struct tgl_plan_variants *variants; /* other plans of the same product (api/handles.h) */

@@ -313,7 +313,7 @@ static uint64_t checksum(const void *data, size_t size)
     return sum;
 }
 
-/* Reads and verifies an open entry. NULL: it is invalid. The caller frees the result. */
+/* Reads and verifies an open entry. The caller frees the result. NULL: invalid, or no memory. */
 static void *read_entry(int file, const entry_name *name, size_t *size)
 {
     struct stat info;
@@ -368,9 +368,9 @@ static void make_temporary_name(char *name, size_t size)
 }
 
 /* Bounds the folder's size after an entry of `size` bytes was stored. Reading the folder takes as
- * long as storing an entry if it has some thousand entries. Therefore it is read only after this
- * process has added a 64th of the limit, or when the entries that were there and its own exceed the
- * limit. */
+ * long as storing an entry if it has some thousand entries. Therefore it is read only at the first
+ * store, after this process has added a 64th of the limit, or when the entries that were there and
+ * its own exceed the limit. */
 static void bound_size(tgl_cache *cache, uint64_t size, const char *newest)
 {
     uint64_t left = atomic_load(&cache->left);

@@ -15,12 +15,13 @@
  * two processes can store the same entry at the same time.
  *
  * The size of the folder is limited to $TEGULA_CACHE_SIZE bytes (256M by default; the number may
- * end in K, M or G). After each store, the least recently used entries are deleted until the rest
- * fits; a load updates an entry's modification time. The entry just stored is never deleted.
- * Temporary files older than a day are deleted. Other files are never deleted: the cache recognises
- * its own files by their names, which are those of entries or of temporary files, and by their
- * first bytes, TGL_CACHE_WRITER (disk_cache_limit.h). The folder also contains the file of measured
- * times (plan/wisdom.h).
+ * end in K, M or G). If a store exceeds the limit, the least recently used entries are deleted
+ * until the rest fits. Entries of other processes are counted at the first store, and again at the
+ * latest when this process has stored a 64th of the limit. A load updates an entry's modification
+ * time. The entry just stored is never deleted. Temporary files older than a day are deleted. Other
+ * files are never deleted: the cache recognises its own files by their names, which are those of
+ * entries or of temporary files, and by their first bytes, TGL_CACHE_WRITER (disk_cache_limit.h).
+ * The folder also contains the file of measured times (plan/wisdom.h).
  */
 #ifndef TGL_DISK_CACHE_H
 #define TGL_DISK_CACHE_H
@@ -52,8 +53,8 @@ const char *tgl_cache_describe(const tgl_cache *cache);
 /* Whether entries are stored. */
 typedef enum tgl_cache_state {
     TGL_CACHE_ON,
-    TGL_CACHE_OFF,      /* disabled by TEGULA_CACHE */
-    TGL_CACHE_UNUSABLE, /* there is no usable folder */
+    TGL_CACHE_OFF,      /* TEGULA_CACHE is "" or "off" */
+    TGL_CACHE_UNUSABLE, /* there is no usable folder, for example if TEGULA_CACHE is relative */
 } tgl_cache_state;
 tgl_cache_state tgl_cache_state_of(const tgl_cache *cache);
 
@@ -64,7 +65,8 @@ typedef struct tgl_cache_key {
     tgl_sha256 hash;
 } tgl_cache_key;
 
-/* Starts a key. kind: "cuda" or "sim". The version of the library is part of every key. */
+/* Starts a key. kind: what the content is, such as "sim". The version of the library is part of
+ * every key. */
 void tgl_cache_key_start(tgl_cache_key *key, const char *kind);
 void tgl_cache_key_add(tgl_cache_key *key, const void *data, size_t size);
 void tgl_cache_key_add_text(tgl_cache_key *key, const char *text);

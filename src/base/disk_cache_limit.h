@@ -15,10 +15,10 @@
 #define TGL_CACHE_TEMPORARY "new-"
 enum { TGL_CACHE_TEMPORARY_DIGITS = 16 };
 
-/* Removes temporary files older than a day. Then removes the least recently used entries until
- * the total is at most size_max bytes, a little less if any is removed. folder: a file descriptor
- * of the cache's folder. newest: the name of the entry just stored, which is not removed. Returns
- * the bytes that may be added before the limit is exceeded. */
+/* Removes temporary files older than a day. Then removes the least recently used entries until the
+ * total is at most size_max bytes, a little less if any is removed. folder: a file descriptor of
+ * the cache's folder. newest: the name of the entry just stored, which is not removed. Returns the
+ * bytes that may be added before the limit is exceeded; 0 also if the folder cannot be read. */
 uint64_t tgl_cache_bound_size(int folder, uint64_t size_max, const char *newest);
 
 #endif

@@ -4,7 +4,7 @@
  * calls do not mix their messages. Besides the number of the process (process_number.c), it is the
  * library's only mutable global state.
  *
- * A message is allocated when a thread first fails and freed when the thread ends: a thread-local
+ * A message is allocated when a thread fails and freed at its next failure or end: a thread-local
  * array would take memory from the stack of every thread of the process, and some stacks are too
  * small for it.
  */

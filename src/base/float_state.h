@@ -12,7 +12,8 @@
 #include <xmmintrin.h>
 #endif
 
-/* The floating-point control word of the calling thread (MXCSR, FPCR). */
+/* The floating-point control word of the calling thread (MXCSR, FPCR); on other processors only its
+ * rounding mode. */
 static inline unsigned tgl_float_control(void)
 {
 #if defined(__SSE__)

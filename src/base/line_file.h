@@ -28,17 +28,18 @@ typedef struct tgl_line_file {
     ino_t inode; /* inode number at the last read; if the device or the inode number changes,
                     another file has replaced this one */
     const char *problem; /* why the file is not used, a static text; NULL: it may be used */
-    bool exists;         /* whether the file existed at the last read */
-    bool is_fixed;       /* whether the file existed but was not writable at the last read */
+    bool exists;         /* whether the file could be opened at the last read */
+    bool is_fixed;       /* whether it could be used, but not be written, at the last read */
 } tgl_line_file;
 
 /* Returns the complete lines that were added since the last call, or all lines if another file has
- * replaced the file. *size := the number of their bytes; a zero byte follows them. The caller frees
- * the array. NULL: there are none, or file->problem says why they cannot be read. */
+ * replaced the file or it was truncated. *size := the number of their bytes; a zero byte follows
+ * them. The caller frees the array. NULL: there are none, or file->problem says why they cannot be
+ * read. */
 char *tgl_line_file_read(tgl_line_file *file, size_t *size);
 
-/* Appends a line, which ends with '\n'. Creates the file with mode 0600 if necessary. False: the
- * line was not appended. */
+/* Appends a line, which ends with '\n' and has at most 4096 bytes. Creates the file with mode 0600
+ * if necessary. False: the line was not appended. */
 bool tgl_line_file_append(const tgl_line_file *file, const char *line);
 
 #endif

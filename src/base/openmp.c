@@ -79,7 +79,7 @@ static void find_runtimes(openmp_runtimes *runtimes)
 
 /* In a child process, dl_iterate_phdr() could deadlock: fork() copies the loader's lock, which a
  * thread of the parent may have held (glibc 2.36). The child uses the runtimes that its parent had
- * found, and searches only the global scope. */
+ * found; if the parent had not searched, it searches only the global scope. */
 bool tgl_in_openmp_region(openmp_runtimes *runtimes)
 {
     unsigned long long loaded = 1;

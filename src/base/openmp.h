@@ -19,7 +19,7 @@ typedef struct openmp_runtimes {
 } openmp_runtimes;
 
 /* Whether one of the runtimes says that the calling thread is in a parallel region. Adds runtimes
- * that were loaded since the last call to *runtimes. */
+ * that were loaded since the last call to *runtimes, except in a child process (openmp.c). */
 bool tgl_in_openmp_region(openmp_runtimes *runtimes);
 
 #endif

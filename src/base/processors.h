@@ -38,7 +38,7 @@ int tgl_processors(void);
 size_t tgl_cache_bytes(const char *root, const processor_set *allowed, int level, bool all);
 
 /* The number of threads in a value of OMP_NUM_THREADS: the first number of "4,2". 0: `text` is
- * NULL, or does not begin with a positive number. */
+ * NULL, or its first item is not a positive number. */
 int tgl_threads_of_text(const char *text);
 
 /* The number of threads for a device: `asked` if it is not 0, else min(OMP_NUM_THREADS, processors)

@@ -5,13 +5,13 @@
  * has finished.
  *
  *   - A waiting thread polls for a while, then sleeps in the kernel (futex). Products that
- *     follow each other closely therefore need no system call.
+ *     follow each other closely therefore wake no thread.
  *   - On a busy machine a worker may start late. When the caller has finished its own member, it
  *     takes back each member that no worker has begun, and runs it itself. So a run takes hardly
  *     longer than on one thread, unless the system interrupts a worker that has begun a member.
  *   - After fork() the child has none of the parent's threads, and the parent's state may have been
  *     in use at that moment. Threads therefore belong to a crew, which knows the process it was
- *     made in. The child makes a crew of its own and touches nothing in the inherited one.
+ *     made in. The child makes a crew of its own and uses no worker of the inherited one.
  *   - A signal handler may leave a run by longjmp(). A caller owns a worker only while handing a
  *     task over. Workers finish the members that they have begun, and are then idle again. While
  *     they run a member they read only the task, which outlives the caller's stack frames.
@@ -223,8 +223,9 @@ static void block_signals(sigset_t *before)
     pthread_sigmask(SIG_SETMASK, &blocked, before);
 }
 
-/* Creates workers until there are `wanted`, unless another caller is creating some. Signals are
- * blocked meanwhile, also because new threads inherit the signal mask. */
+/* Creates workers until there are `wanted`, unless another caller is creating some or the system
+ * has refused a thread in the last RETRY_SECONDS. Signals are blocked meanwhile, also because new
+ * threads inherit the signal mask. */
 static void hire(crew *c, int wanted)
 {
     const double refused = atomic_load(&c->refused);

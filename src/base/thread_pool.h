@@ -46,12 +46,13 @@ typedef struct thread_pool {
 void tgl_thread_pool_open(thread_pool *pool, int threads, int processors);
 
 /* Ends and joins the threads. No run may be in progress, except runs that a signal handler has left
- * by longjmp(): this function waits for their members. */
+ * by longjmp(): this function waits for those of their members that workers have begun. */
 void tgl_thread_pool_close(thread_pool *pool);
 
-/* Runs task->body on the caller, as member 0, and on at most threads - 1 workers. Returns when all
- * members have finished. The team is smaller if workers are busy with another caller's task or the
- * system refuses threads. In an OpenMP parallel region the caller runs alone. */
+/* Runs task->body on the caller, as member 0, and on at most min(threads, pool->threads) - 1
+ * workers. Returns when all members have finished. The team is smaller if workers are busy with
+ * another caller's task or the system refuses threads. In an OpenMP parallel region the caller runs
+ * alone. */
 void tgl_thread_pool_run(thread_pool *pool, int threads, thread_pool_task *task);
 
 /* Waits until the workers have finished the tasks that they have at the time of the call. It is

@@ -93,7 +93,7 @@ bool tgl_scalar_is_zero(const void *scalar, tgl_type type)
     return doubles[0] == 0 && !(is_complex && doubles[1] != 0);
 }
 
-/* Checks alpha or beta in host memory. It must be an integer if sums are int32. */
+/* Checks alpha or beta in host memory. It must be an integer if sums are int32 and not scaled. */
 static tgl_status check_host_scalar(const tgl_shape *s, const char *name, double value, double imag)
 {
     if (imag != 0 && !tgl_type_is_complex(s->type_accumulate))

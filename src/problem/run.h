@@ -38,11 +38,12 @@ struct tgl_bundle_table;
 
 /* The operands of one run, exchanged as the normalised shape requires. */
 typedef struct tgl_run {
-    double alpha, beta; /* rounded to the accumulation type; real parts of complex types. alpha is 0
-                           if k is 0. NaN if they are in device memory, which the host does not
-                           read */
+    double alpha, beta; /* rounded to tgl_shape_scalar_type(); real parts of complex types. alpha is
+                           0 if k is 0. NaN if they are in device memory, which the host does
+                           not read */
     double alpha_imag, beta_imag; /* imaginary parts, rounded; 0 for real types */
-    bool has_product;             /* A and B are read; false: the host knows that alpha is 0 */
+    bool has_product;             /* A and B are read; false: k is 0, or the host knows that alpha
+                                     is 0 */
     const void *at[TGL_OPERANDS]; /* pointers, indexed by tgl_operand; NULL if the run does not use
                                      the operand, such as A without a product */
     void *workspace;              /* given by the caller; NULL: the device provides it */
@@ -55,8 +56,8 @@ typedef struct tgl_run {
     const struct tgl_bundle_table *bundle; /* the products, if shape.is_bundle; at[] is then NULL */
 } tgl_run;
 
-/* Whether beta is not 0, so that the run reads C. Also true if beta is in device memory, because
- * run->beta is NaN then. */
+/* Whether beta is not 0, so that the run reads C. Also true if the scalars are in device memory,
+ * even without a beta: run->beta is NaN then. */
 static inline bool tgl_run_has_beta(const tgl_run *run)
 {
     return run->beta != 0 || run->beta_imag != 0; /* true for a NaN beta */
@@ -78,10 +79,10 @@ int64_t tgl_scales_count(const tgl_shape *shape, tgl_operand operand);
  * the rows of all groups (A and D of ROWS). */
 int64_t tgl_scales_stride(const tgl_shape *shape, tgl_operand operand);
 
-/* Whether alpha or beta in memory, of this accumulation type, is 0. */
+/* Whether alpha or beta in memory is 0. type: of tgl_shape_scalar_type(). */
 bool tgl_scalar_is_zero(const void *scalar, tgl_type type);
 
-/* Rounds alpha or beta to the accumulation type. */
+/* Rounds alpha, beta or their imaginary part to tgl_shape_scalar_type(). */
 double tgl_scalar_round(const tgl_shape *shape, double value);
 
 /* Checks that a pointer is not NULL and is aligned for elements of this type. Returns `status` if

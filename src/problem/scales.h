@@ -21,7 +21,7 @@ static inline bool tgl_scaling_is_blocked(tgl_scaling scaling)
 }
 
 /* How the scale factors of a matrix lie in memory: `rows` rows of `row` factors each, `ld` factors
- * from row to row. rows is 0 if there are no factors. */
+ * from row to row. rows is 0 if there are no factors, and for TGL_SCALING_GROUP (weights.h). */
 typedef struct tgl_scale_layout {
     int64_t rows, row, ld;
 } tgl_scale_layout;

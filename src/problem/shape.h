@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The normalised problem: a tgl_problem and its epilogue after all arguments have been checked.
- * Argument errors are found only in shape.c (problems), shape_epilogue.c (epilogues) and operands.c
- * (runs). All functions that return a tgl_status set the error message (base/error.h) when they
- * fail.
+ * Argument errors are found in shape.c, scales.c and weights.c (problems), shape_epilogue.c
+ * (epilogues), operands.c (runs) and struct_size.c (sizes of structs). All functions that return a
+ * tgl_status set the error message (base/error.h) when they fail.
  */
 #ifndef TGL_SHAPE_H
 #define TGL_SHAPE_H
@@ -138,8 +138,9 @@ static inline bool tgl_shape_is_all(const tgl_shape *s, tgl_type type)
     return s->type_a == type && s->type_b == type && s->type_c == type && s->type_d == type;
 }
 
-/* Checks `problem`, in the order of its members, and normalises it to *shape, without an epilogue.
- * zero_is_tight: a leading dimension of 0 means no padding. */
+/* Checks `problem`, in the order of its members (but scale factors and weights before groups), and
+ * normalises it to *shape, without an epilogue. zero_is_tight: a leading dimension of 0 means no
+ * padding. */
 tgl_status tgl_shape_make(const tgl_problem *problem, bool zero_is_tight, tgl_shape *shape);
 
 /* Checks an epilogue (NULL: none) for an otherwise complete shape, and sets shape->epilogue.

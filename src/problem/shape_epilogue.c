@@ -38,7 +38,8 @@ static tgl_status check_kinds(const tgl_epilogue *e)
 }
 
 /* Returns an error for an activation or expression on complex elements: these are neither
- * comparable with 0 nor arguments of functions of real numbers. */
+ * comparable with 0 nor arguments of functions of real numbers. Bias and residual must be complex
+ * if and only if D is. */
 static tgl_status check_complex(const tgl_epilogue *e, const tgl_shape *s)
 {
     const char *type = tgl_type_name(s->type_d);
@@ -57,7 +58,7 @@ static tgl_status check_complex(const tgl_epilogue *e, const tgl_shape *s)
 }
 
 /* Checks amax, the request for the largest magnitude of D. It is supported for products of 8-bit
- * types whose epilogue computes in FP32. */
+ * types without groups whose epilogue computes in FP32. */
 static tgl_status check_amax(const tgl_epilogue *e, const tgl_shape *s)
 {
     const bool has_8_bits = tgl_type_is_f8(s->type_a) || s->type_a == TGL_I8;

@@ -8,7 +8,8 @@
 
 #include <string.h>
 
-/* Adds the leading dimensions if a matrix is padded, and the strides of a batch. */
+/* Adds the leading dimensions if a matrix is padded, and the strides of a batch unless its matrices
+ * follow each other without gaps. */
 static void add_layout(tgl_text *out, const tgl_shape *s)
 {
     const int64_t lda = s->trans_a ? s->m : s->k, ldb = s->trans_b ? s->k : s->n;

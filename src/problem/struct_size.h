@@ -14,8 +14,8 @@
  * public header. known: size of the library's struct; least: smallest accepted size; name: for the
  * error message. If the caller's struct is smaller than `known`, it is copied to `copy` (known
  * bytes) and padded with zeros, and *read := copy. Otherwise *read := given. Returns
- * TGL_BAD_ARGUMENT if given is NULL, its size is below `least`, or it has nonzero bytes beyond
- * `known`. */
+ * TGL_BAD_ARGUMENT if given is NULL, its size is below `least` or above 4096, or it has nonzero
+ * bytes beyond `known`. */
 tgl_status tgl_struct_read(const void *given, size_t known, size_t least, const char *name,
                            void *copy, const void **read);
 

@@ -31,7 +31,8 @@ typedef struct cpu_facts {
     unsigned features; /* cpu_feature bits that the processor has and whose registers the system
                           saves */
     size_t l1d, l2;    /* bytes of the L1 data cache and the L2 cache of one core; never 0 */
-    size_t l3;         /* bytes of all L3 caches that this process can use; 0: none */
+    size_t l3;         /* bytes of all L3 caches that this process can use; 0: none, or not
+                          known */
     int cores;         /* processors that this process may use, limited by its affinity mask and
                           cgroup */
 } cpu_facts;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The activations of one element. They have no branches, so that the compiler vectorises loops over
- * them for the tier that includes this file. NaN gives NaN.
+ * GELU and SiLU of one element. Those of f32 have no branches, so that the compiler vectorises
+ * loops over them for the tier that includes this file. NaN gives NaN.
  *
  * For f32 the exponential and the error function are written out, because those of the mathematics
  * library are not vectorised:

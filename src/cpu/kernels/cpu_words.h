@@ -66,8 +66,8 @@ static inline int64_t tgl_cpu_word_steps(cpu_word_kind kind)
     return kind == CPU_WORDS_I8 || kind == CPU_DIGITS_F32 ? CPU_WORDS_STEPS_I8 : CPU_WORDS_STEPS;
 }
 
-/* The range of a block's elements, which packing determines, to decide whether words or digits
- * represent the block accurately (run/multiply_words.c). least, most: the biased f32 exponents of
+/* The range of a block's elements, which packing determines, to decide whether the block may be
+ * multiplied by words or digits (run/multiply_words.c). least, most: the biased f32 exponents of
  * the smallest and the largest nonzero magnitude; least > most if all elements are 0. With digits,
  * least and most are taken over the largest element of each line. Not used for int8. */
 typedef struct cpu_exponents {
@@ -78,8 +78,8 @@ typedef struct cpu_exponents {
     int sum, large[CPU_DIGIT_LEVELS];
 } cpu_exponents;
 
-/* Whether a block may be written in digits: the largest element of each line is at least 2^-40 and
- * below 2^51. Then no scale and no result can overflow or be denormal. */
+/* Whether a block may be written in digits: the largest element of each line is 0, or at least
+ * 2^-40 and below 2^51. Then no scale and no result can overflow or be denormal. */
 static inline bool tgl_cpu_digits_in_range(cpu_exponents x)
 {
     return x.least >= 127 - 40 && x.most <= 127 + 50;

@@ -246,10 +246,10 @@ static magnitudes pack_whole_lines(char *to, const cpu_words_source *s, bool by_
     return seen;
 }
 
-/* A block that is contiguous along k and has fewer lines than this is packed one line after the
- * other; any other block is packed one tile after the other. On a Xeon with AMX, packing line after
- * line makes the product 64 x 64 x 65536 take 14 % less time. It would make 128 x 128 x 128 take 2
- * % more. */
+/* tgl_pack_a_bf16() and tgl_pack_b_bf16() pack a block that is contiguous along k and has fewer
+ * lines than this one line after the other, any other block one tile after the other. On a Xeon
+ * with AMX, packing line after line makes the product 64 x 64 x 65536 take 14 % less time. It would
+ * make 128 x 128 x 128 take 2 % more. */
 enum { FEW_LINES = 128 };
 
 static cpu_exponents pack_bf16(void *to, const cpu_words_source *source, int64_t few, bool by_lines)

@@ -118,7 +118,7 @@ INLINE void NAME(finish_tile)(const int mr, const int nv, const bool masked, MAS
 #define ADD(a, b, c) HALF_FMA(a, b, c)
 #include "cpu/kernels/template_pairs.h"
 
-/* As finish_tile(), for a tile that is one half-width vector wide. */
+/* As finish_tile(), for the last vector of a tile if that is a half-width vector. */
 INLINE void NAME(finish_half)(const int mr, MASK mask, const T *c, int64_t ldc,
                               const NAME(ending) * e, HALF_V acc[MR * PARTS])
 {

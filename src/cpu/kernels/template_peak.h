@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Part of template.h: multiply-adds in registers, whose rate is the upper bound of all products
- * (tegula info --measure).
+ * Part of template.h: multiply-adds in registers, whose rate is the upper bound of all products by
+ * FMAs (tegula info --measure).
  */
 
 static double NAME(fma_loop)(int64_t rounds, double *sink)

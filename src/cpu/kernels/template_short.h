@@ -4,7 +4,7 @@
  */
 
 /* dot() prefetches rows of short types by software. Hardware prefetchers stop at the end of a page,
- * and a row of short elements spans only a part of a page. */
+ * and a row of fewer than 2048 elements of 16 bits is shorter than a page. */
 #define E            uint16_t
 #define OF(x)        NAME(x##_of_f16)
 #define LOAD_E(p)    LOAD_F16(p)

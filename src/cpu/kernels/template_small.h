@@ -3,7 +3,7 @@
  * Part of template.h: small products. A function multiplies all rows of op(A) by a panel of op(B),
  * tile after tile, so that one call replaces a call for each tile: at 8 x 8 x 8 half of the time is
  * spent on other work than multiply-adds. A and B are not prefetched, because they are usually in a
- * cache; C is if the product says that it is not.
+ * cache. C is prefetched if the product says that it is not in a cache (fetch_c).
  *
  * Optional macros of the tier:
  *   SMALL_NV        vectors of the widest panel; default NV. The hardware prefetches a B of one
@@ -198,7 +198,8 @@ INLINE void NAME(small_panel)(const int nv, const cpu_tail tail, const tgl_small
         NAME(small_panel)(nv, tail, x, b, ldb, c, columns);                                        \
     }
 
-/* Defines the functions for panels of `nv` vectors, one for each cpu_tail. */
+/* Defines the functions for panels of `nv` vectors, one for each cpu_tail. Without HALF_V, the
+ * function for CPU_TAIL_PARTIAL also serves CPU_TAIL_HALF. */
 #ifdef HALF_V
 #define SMALL_HALF(nv)    SMALL_PANEL(nv, CPU_TAIL_HALF, _half)
 #define SMALL_OF_HALF(nv) NAME(small_##nv##_half)

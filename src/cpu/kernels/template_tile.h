@@ -205,9 +205,9 @@ INLINE void NAME(tile)(const NAME(kind) t, int64_t k, const T *a, int64_t a_stri
     }
     /* Prefetches are spread over the loop over k, because many at once would delay the loads of a
      * and b. The loop is divided into runs; the length of each run but the last is a multiple of
-     * STEPS. Each run prefetches one row of C and some rows of beside->ahead. If k < LONG_K and
-     * beside->ahead_rows is 0, one run prefetches all rows of C at once
-     * (docs/notes/2026-11-26-cpu-kernels.md). */
+     * STEPS. Each run prefetches one row of C and some rows of beside->ahead. If k < LONG_K, all
+     * rows of C are prefetched before the loop (if beside->fetch_c), and there is only one run if
+     * beside->ahead_rows is 0 (docs/notes/2026-11-26-cpu-kernels.md). */
     enum { LONG_K = 128, SHORT_RUN = STEPS > 2 ? 16 : 4 };
     int64_t runs = mr, run = (k + mr * group - 1) / (mr * group) * group;
     if (k < LONG_K) {

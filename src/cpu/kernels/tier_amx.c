@@ -88,9 +88,10 @@
  * order 4, is not computed. LONGEST_ORDER is the order with the most products. */
 enum { DIGIT_ORDERS = 4, LONGEST_ORDER = 2 };
 
-/* If C has at most this many elements (256 KB), tiles are stored directly to C, not to a buffer. A
- * product with m = n = k = 128 then takes 14 % less time. With m = n = k = 512, where C has 1 MB,
- * it would take 10 % more, because the stores wait for the cache lines of C. */
+/* If C has at most this many elements (256 KB) and is overwritten, panels of 32 x 32 elements are
+ * stored directly to C, not to a buffer. A product with m = n = k = 128 then takes 14 % less time.
+ * With m = n = k = 512, where C has 1 MB, it would take 10 % more, because the stores wait for the
+ * cache lines of C. */
 enum { TO_C_MAX = 256 * 256 };
 
 /* The sums of one panel of A times one panel of B. While the next panels are multiplied, AVX-512
@@ -147,7 +148,7 @@ typedef struct a_tiles {
     int64_t row, second, step, panel;
 } a_tiles;
 
-/* Adds the products of words for one step of tiles to the sums, the smallest first.
+/* Adds the products of words for one step of tiles to the sums, the largest, high*high, last.
  * cpu_words_product says which products are not computed. Exception: multiply_panels_amx() adds
  * high*high of f16 in a second loop. */
 static inline __attribute__((always_inline)) void

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The AVX2 tier: vectors of 32 bytes, 16 registers, fused multiply-adds; VMASKMOV for the edges.
- * Compiled with -mavx2, -mfma and -mf16c; called only where detect.c found them.
+ * The AVX2 tier: vectors of 32 bytes, 16 registers, fused multiply-adds; VMASKMOV for the edges,
+ * but not to store f64. Compiled with -mavx2, -mfma and -mf16c; called only where detect.c found
+ * them.
  */
 #include "cpu/kernels/activate.h"
 #include "cpu/kernels/kernels.h"

@@ -15,7 +15,7 @@ static const double CYCLES_PER_THREAD = 1500;
 
 /* The largest block that is converted to f32: MAX_ROWS of op(A), MAX_COLUMNS of op(B), MAX_STEPS of
  * k. Its f32 copies of A and B and its sums take 1.3 MB. If there are fewer blocks than threads,
- * rows are halved down to MIN_ROWS and columns down to MIN_COLUMNS. */
+ * rows are halved while they exceed MIN_ROWS, and columns while they exceed MIN_COLUMNS. */
 enum { MAX_ROWS = 256, MAX_COLUMNS = 256, MAX_STEPS = 512, MIN_ROWS = 32, MIN_COLUMNS = 64 };
 _Static_assert(MAX_STEPS <= 1024, "f32 sums of int8 would be rounded");
 
@@ -100,8 +100,8 @@ static size_t operand_bytes(const cpu_block_plan *h, int64_t lines)
     return tgl_cpu_aligned(larger > f32 ? larger : f32);
 }
 
-/* Plans the f32 product of a whole block, and computes the sizes of the workspace. Smaller blocks
- * at the edges use the same plan. */
+/* Plans the f32 product of a whole block, unless no block needs it, and computes the sizes of the
+ * workspace. Smaller blocks at the edges use the same plan. */
 static void plan_product(const tgl_shape *s, const cpu_machine *machine, const cpu_kernels *kernels,
                          cpu_blocking blocking, cpu_block_plan *h)
 {

@@ -10,7 +10,8 @@
 
 #include "tegula/tegula.h"
 
-/* Upper limits of the block sizes of a product, and a row of the table; 0: the planner chooses. */
+/* Upper limits of the block sizes of a product, and a row of the table; 0: the planner chooses.
+ * Exception: if C has few columns (is_narrow() in cpu_planner.c), kc may be exceeded. */
 typedef struct cpu_blocking {
     int kc;  /* steps of k in a block: a tile of C is loaded and stored once for each kc steps */
     int mc;  /* rows of a block of A, rounded down to whole tiles, at least one tile */

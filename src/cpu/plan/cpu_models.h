@@ -22,7 +22,7 @@ typedef struct cpu_block_size {
 typedef enum cpu_beyond {
     CPU_NEVER,     /* the rule does not pay on this processor and never applies */
     CPU_BEYOND_L2, /* larger than L2 */
-    CPU_BEYOND_L3, /* larger than one core's share of L3 */
+    CPU_BEYOND_L3, /* larger than one core's share of L3; batches: than three cores' shares */
 } cpu_beyond;
 
 /* A row of the table: tuning values for a processor model and a tier (instruction set,
@@ -31,7 +31,8 @@ typedef struct cpu_model {
     const char *model; /* "VENDOR FAMILY.MODEL"; "VENDOR": all its models; "": all models */
     int vector_bytes;  /* the tier, given by the bytes of its vectors; 0: all tiers */
 
-    /* kc if C has few rows: max(each_row * rows of C, min). */
+    /* kc if C has few rows: max(each_row * rows of C, min), with further limits
+     * (steps_of_few_rows() in cpu_planner.c). */
     struct {
         int each_row, min;
     } few_row_steps;

@@ -53,7 +53,7 @@ typedef struct cpu_plan {
     cpu_path path;
     cpu_sharing sharing;
     int threads;
-    int grid_m, grid_n; /* CPU_SHARE_C: number of rectangles of C along m and n; else 1 */
+    int grid_m, grid_n; /* CPU_PATH_GEMM: rectangles of C along m and n; 1 if not CPU_SHARE_C */
     int64_t parts;      /* CPU_SHARE_K: number of parts of k; else 1 */
     bool pack_a, pack_b;
     bool keep_b;    /* keep all packed panels (strips as wide as a register tile) of a block
@@ -69,9 +69,10 @@ typedef struct cpu_plan {
                               block */
     int64_t mc, nc, kc;    /* block sizes: A in blocks of mc x kc, B in blocks of kc x nc */
     size_t a_bytes;        /* workspace per thread for a packed block of A, in bytes; 0: A is not
-                              packed */
+                              packed. CPU_PATH_VECTOR: for one copy of the vector */
     size_t b_bytes;        /* workspace per thread for a packed block or panel of B, in bytes */
-    size_t part_bytes;     /* workspace for the sums of one part of k, in bytes */
+    size_t part_bytes;     /* workspace for the sums of one part of k (CPU_PATH_VECTOR: for all
+                              sums), in bytes */
     size_t workspace;      /* bytes of the whole workspace, of all threads and parts */
     struct cpu_block_plan *blocks; /* CPU_PATH_BLOCKS: the plan of the blocks; else NULL */
 } cpu_plan;

@@ -24,8 +24,8 @@ enum {
                            exactly */
 };
 
-/* Columns: the members of cpu_type, in order. word_modes is 0 for f64 and complex types, because
- * they are never multiplied by words. */
+/* Columns: the members of cpu_type, in order. word_modes is 0 for f64, complex and 8-bit
+ * floating-point types, because they are never multiplied by words. */
 static const cpu_type types[] = {
     {TGL_F32, UNSCALED, F32, F32, TGL_ACTIVATION_SILU, true, false, CPU_WORDS_F32,
      CPU_BIT(TGL_COMPUTE_ACCURATE), 0},

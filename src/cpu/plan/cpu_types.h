@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The properties of the types of A and B that plans depend on: a table with a row for each type.
+ * The properties of the types of A and B that plans depend on: a table with a row for each type,
+ * and two for int8, without and with scale factors.
  */
 #ifndef TGL_CPU_TYPES_H
 #define TGL_CPU_TYPES_H
@@ -27,11 +28,12 @@ typedef struct cpu_type {
     cpu_word_kind words;     /* how the kernels of words (cpu_words.h) represent an element */
     unsigned word_modes;     /* set of the tgl_compute modes in which kernels of words are
                                 permitted */
-    int64_t steps_of_vector; /* maximum number of terms that a GEMV adds up in f32 at once; 0: no
-                                GEMV kernels for this type */
+    int64_t steps_of_vector; /* maximum number of terms that a GEMV in blocks (cpu_blocks.c) adds up
+                                in f32 at once; 0: it has no GEMV kernels for this type */
 } cpu_type;
 
-/* The row for the type of A; NULL: the cpu device does not support this type. */
+/* The row for the type of A and the use of scale factors; NULL: the cpu device does not support
+ * them. */
 const cpu_type *tgl_cpu_type_of(const tgl_shape *shape);
 
 #endif

@@ -12,7 +12,7 @@ static cpu_word_kind kind_of(const tgl_shape *s)
 }
 
 /* Maximum lines (rows of op(A) or columns of op(B)) in a block. With smaller blocks, A and B would
- * be packed more often; with larger ones, the block of sums would exceed L2. int8 has larger
+ * be packed more often; with larger ones, the block of sums could exceed 6.6 MB. int8 has larger
  * blocks, because its sums are usually added in D itself and packing takes a larger part of the
  * time: with 2560 instead of 1280 lines, a product with m = n = k = 2048 is 3 % faster (Zen 4).
  * MAX_LINES_OF_FEW applies if the other operand has at most FEW lines, so that a packed block is
@@ -116,8 +116,9 @@ void tgl_cpu_word_blocks(const tgl_shape *s, int threads, cpu_block_plan *h)
     h->word_steps = even_steps(h->words, kind_of(s), h->steps);
 }
 
-/* Whether the kernels of words (cpu_words.h) are faster than FMAs for a block of D. For int8 they
- * are faster from about m = n = k = 12 on, and hardly slower for smaller products. */
+/* Whether the kernels of words (cpu_words.h) are faster than FMAs for a block of D; never in a
+ * GEMV, which has kernels of its own. For int8 they are faster from about m = n = k = 12 on, and
+ * hardly slower for smaller products. */
 static bool are_words_faster(const tgl_shape *s, const cpu_words *words)
 {
     const cpu_word_kind kind = first_kind(s, words);

@@ -8,8 +8,8 @@
 
 #include "cpu/plan/block_plan.h"
 
-/* The kernels of words (cpu_words.h) for the product; NULL: FMAs are faster, or the type, the
- * compute mode or the system does not permit words. */
+/* The kernels of words (cpu_words.h) for the product; NULL: FMAs are faster, or the tier, the type,
+ * the compute mode, scale factors per block or the system do not permit words. */
 const cpu_words *tgl_cpu_words_for(const tgl_shape *shape, const cpu_tier *tier);
 
 /* Sets the block sizes (rows, columns, steps, word_steps), by_digits, and the parts of k in *h.

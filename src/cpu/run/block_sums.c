@@ -41,8 +41,9 @@ static float factor_of(const tgl_run *run, tgl_operand operand, tgl_scaling scal
                                          : factors[0];
 }
 
-/* sums[j] *= alpha and the scale factors of A and B, for j < n. As in the GPU kernels, alpha is
- * first multiplied by the factors that hold for a whole matrix. */
+/* sums[j] *= alpha and the scale factors of A and B, for j < n. Factors that differ by block of k
+ * are in the sums already (tgl_cpu_scale_products()). As in the GPU kernels, alpha is first
+ * multiplied by the factors that hold for a whole matrix. */
 static void scale_sums(const cpu_block_sums *x, float *sums, int64_t row, int64_t column, int64_t n)
 {
     const tgl_shape *s = x->product->shape;

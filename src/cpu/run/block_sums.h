@@ -27,7 +27,7 @@ typedef struct cpu_sum_functions {
                          bool add);
     /* As add_products(), for n results of cpu_block_plan.dot, which have the type of the sums. */
     void (*add_dots)(const cpu_plan *plan, void *sums, const void *products, int64_t n, bool add);
-    /* Split-K: sums[j] += sums[i*step + j] for j < n and i = 1 ... count, in this order. */
+    /* Split-K: sums[j] += (sum of sums[i*step + j] for i = 1 ... count, in this order), j < n. */
     void (*add_parts)(const cpu_plan *plan, void *sums, int64_t n, int64_t step, int64_t count);
     /* Computes a row of D: epilogue(alpha*sums + beta*C). row: index in the block. Overwrites the
      * sums. */

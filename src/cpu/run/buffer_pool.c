@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Workspace buffers. A plan reserves a buffer of its size when it is made. A run takes any idle
- * buffer that is large enough. Another buffer is allocated, and kept for later runs, only if runs
- * overlap. The total size of the idle buffers is limited, so that a process that has once computed
- * many or large products at the same time gets the memory back.
+ * Workspace buffers. When a plan is made, a buffer of its size is allocated unless there is one. A
+ * run takes the smallest idle buffer that is large enough, or allocates one if there is none, and
+ * gives it back for later runs. The total size of the idle buffers is limited, so that a process
+ * that has once computed many or large products at the same time gets the memory back.
  *
  * There is no lock: the thread that sets a slot's `in_use` owns the slot. If the process forks
  * while another thread owns a slot, the child never gets that slot back, but has the others.

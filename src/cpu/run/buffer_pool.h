@@ -31,7 +31,8 @@ typedef struct cpu_buffer {
 void tgl_buffer_pool_close(cpu_buffer_pool *pool);
 void tgl_buffer_pool_trim(cpu_buffer_pool *pool);
 
-/* Makes sure that the pool has a buffer of at least `bytes` bytes. False: out of memory. */
+/* Makes sure that the pool has a buffer of at least `bytes` bytes, unless the idle buffers would
+ * exceed `most`. False: out of memory. */
 bool tgl_buffer_pool_reserve(cpu_buffer_pool *pool, size_t bytes);
 
 /* take: returns a buffer of at least `bytes` bytes; its memory is NULL if the system has none.

@@ -8,8 +8,8 @@
  *         pack the block of op(A), mb x kb, and of op(B), kb x nb, as words, and multiply them, if
  *         the elements permit it (multiply_words.c); else
  *             convert the blocks to f32
- *             add their product to a block of sums, mb x nb; cpu_gemm.c or cpu_small.c computes
- *             this product on one thread
+ *             add their product to a block of sums, mb x nb; cpu_gemm.c, cpu_small.c or
+ *             cpu_vector.c computes this product on one thread
  *     for each row of the block, unless the block of sums is the result
  *         apply alpha, scale factors, beta*C and the epilogue in the accumulation type, or in f32
  *         if sums in int32 are scaled; round once to D's type
@@ -20,14 +20,14 @@
  * Weights of 8 or 4 bits are first expanded to the 16-bit type of the other operand, block by
  * block.
  *
- * A GEMV does not convert blocks of the matrix: its kernel converts elements while it loads
- * them.
+ * A GEMV of f16, bf16 or int8 does not convert blocks of the matrix: its kernel converts elements
+ * while it loads them.
  *
  * Products of int8 are exact. The f32 product of one block is exact, too, because its sums are at
  * most 1024 * 2^14 = 2^24. It is added to sums in int32, modulo 2^32.
  *
- * The blocks of a thread stay in its L2 cache. Converting a block costs little beside the product,
- * in which each element of the block is used nb or mb times.
+ * Converting a block costs little beside the product, in which each element of the block is used nb
+ * or mb times.
  */
 #include "cpu/run/cpu_blocks.h"
 #include "cpu/run/block_sums.h"
@@ -49,8 +49,8 @@ typedef struct d_block {
     /* Buffers for the block of op(A) and of op(B): as f32, words or digits. */
     float *a, *b;
     void *weights;   /* buffer for a block of weights, expanded to 16 bits */
-    float *products; /* f32 products of a block; equal to sums.sums if they need no buffer of their
-                        own */
+    float *products; /* products of a block, f32 (int32 for dot products of int8); equal to
+                        sums.sums if they need no buffer of their own */
     int64_t products_ld;
     char *inner;    /* workspace of the plan of the f32 product */
     int64_t first;  /* first step of k of the job: its products overwrite the sums */
@@ -131,8 +131,8 @@ static cpu_words_next next_block(const cpu_words_source *x, int64_t element)
 }
 
 /* Multiplies k steps, from `first` on, by words, and adds the products to the sums; the first steps
- * of a job overwrite the sums. Returns false if this kind of words (cpu_words.h) cannot represent
- * the elements accurately; the sums are then unchanged. */
+ * of a job overwrite the sums. Returns false if the ranges of the elements do not permit this kind
+ * of words (multiply_words.c); the sums are then unchanged. */
 static bool add_by_words(const d_block *x, int64_t first, int64_t k, cpu_word_kind kind)
 {
     const tgl_shape *s = x->product->shape;
@@ -217,8 +217,8 @@ static void add_by_vector(const d_block *x, int64_t first, int64_t k)
     }
 }
 
-/* Multiplies k steps with GEMV kernels, by words (cpu_words.h), or with f32 FMAs if words cannot
- * represent the elements accurately. */
+/* Multiplies k steps with GEMV kernels, by words (cpu_words.h), or with f32 FMAs if the plan has no
+ * words or the ranges of the elements do not permit them. */
 static void multiply_steps(const d_block *x, int64_t first, int64_t k)
 {
     if (x->plan->is_vector)
@@ -227,8 +227,9 @@ static void multiply_steps(const d_block *x, int64_t first, int64_t k)
         add_converted(x, first, k);
 }
 
-/* Multiplies k steps by digits or, if digits are not accurate enough, in smaller blocks without
- * digits. After a block for which digits failed, the job does not try them again. */
+/* Multiplies k steps by digits or, if the elements do not permit digits (multiply_words.c), in
+ * blocks of word_steps steps without digits. After a block for which digits failed, the job does
+ * not try them again. */
 static void multiply_block(d_block *x, int64_t first, int64_t k)
 {
     x->by_digits = x->by_digits && add_by_words(x, first, k, CPU_DIGITS_F32);

@@ -9,10 +9,11 @@
  *                     for each panel of A, up to mr rows
  *                         one register tile
  *
- * B is packed while it is used: the first tile that reads a panel of B also copies it, and the
- * tiles below read the packed copy. All blocks of rows but the last consist of full tiles. Columns,
- * and the rows of the last block, are cut into tiles of nearly equal size, not into full tiles and
- * a small remainder. Each element of C is summed in the order of k.
+ * If packing B pays and B is not transposed, B is packed while it is used: the first tile that
+ * reads a panel of B also copies it, and the tiles below read the packed copy. All blocks of rows
+ * but the last consist of full tiles. Columns, and the rows of the last block, are cut into tiles
+ * of nearly equal size, not into full tiles and a small remainder. Each element of C is summed in
+ * the order of k.
  */
 #include "cpu/run/cpu_gemm.h"
 #include "cpu/kernels/shares.h"
@@ -186,18 +187,19 @@ static void multiply_panel(const rectangle *x, const row_block *block, panel y)
 
 /* ---- One block of B -------------------------------------------------------------------------- */
 
-/* If a block has at most this many tiles and B is not packed, the first tile alone prefetches the
- * next panel of B: one row in each step of k. If instead these few tiles shared the prefetches,
- * each would prefetch more cache lines at once than a core can have in flight: with shared
- * prefetches, products with few rows took 3 to 25 % longer (Zen 4). */
+/* If A and B are neither packed nor transposed and a block has at most this many tiles, its first
+ * tile, if it has mr rows, alone prefetches the next panel of B: one row in each step of k. If
+ * instead these few tiles shared the prefetches, each would prefetch more cache lines at once than
+ * a core can have in flight: with shared prefetches, products with few rows took 3 to 25 % longer
+ * (Zen 4). */
 enum { FEW_TILES = 4 };
 
 /* A panel of a transposed B is prefetched only if its rows have at least this many steps of k: with
  * 48 steps, prefetching made a product 8 % slower (Intel Xeon). */
 enum { LONG_ROW = 128 };
 
-/* Chooses what to prefetch while an unpacked panel of B is read: the next panel or, at the last
- * panel of a block of columns, the first panel of the next block along k. */
+/* Chooses the part of the unpacked B that is prefetched while a panel is multiplied: the next panel
+ * or, at the last panel of a block of columns, the first panel of the next block along k. */
 static void choose_next_panel(const rectangle *x, const row_block *block, cpu_range columns,
                               bool last, panel *y)
 {

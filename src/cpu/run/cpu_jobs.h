@@ -2,7 +2,7 @@
  *
  * How threads share a product. A product is cut into jobs: each computes a rectangle of D, the
  * output, in one problem of the batch, over all of k or a part of it. The functions that compute a
- * job differ by type and path (cpu_gemm.c, cpu_blocks.c).
+ * job differ by type and path (cpu_gemm.c, cpu_strips.c, cpu_blocks.c).
  */
 #ifndef TGL_CPU_JOBS_H
 #define TGL_CPU_JOBS_H
@@ -26,14 +26,15 @@ typedef struct cpu_job {
  *
  * compute: computes D in the job's rectangle, with the epilogue; with split-K, only the sums over
  *   the job's part of k, in job->sums.
- * add_parts: with split-K, adds the sums of all parts of k in order, and computes `rows` of D.
- *   job: the job of part 0. The sums of the parts are sum_bytes apart. */
+ * add_parts: with split-K, adds the sums of all parts of k in a fixed order, and computes `rows` of
+ *   D. job: the job of part 0. The sums of the parts are sum_bytes apart. */
 typedef struct cpu_cut {
     int64_t grid_m, grid_n, parts;  /* rectangles of D along m and n; parts of k */
-    int64_t unit_m, unit_n, unit_k; /* rectangles and parts of k are multiples of these sizes */
+    int64_t unit_m, unit_n, unit_k; /* rectangles and parts of k are multiples of these sizes,
+                                       except the last ones */
     int64_t problems;               /* number of problems of the batch that run at the same time */
-    size_t thread_bytes, sum_bytes; /* workspace: thread_bytes for each thread, then sum_bytes for
-                                       each job */
+    size_t thread_bytes, sum_bytes; /* workspace: thread_bytes for each thread; behind them, with
+                                       split-K, sum_bytes for each job */
     void (*compute)(const cpu_product *x, const cpu_job *job);
     void (*add_parts)(const cpu_product *x, const cpu_job *job, cpu_range rows);
 } cpu_cut;

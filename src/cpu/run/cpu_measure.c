@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Measures the upper bounds of the speed of products: the rate of the tier's multiply-adds in
- * registers, and the rate of copying memory. Each rate is the best of several repeats, because
+ * Measures the upper bounds of the speed of products by FMAs: the rate of the tier's multiply-adds
+ * in registers, and the rate of copying memory. Each rate is the best of several repeats, because
  * interruptions only make a repeat slower.
  */
 #include "cpu/run/cpu_measure.h"

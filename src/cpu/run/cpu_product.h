@@ -15,8 +15,8 @@ typedef struct cpu_product {
     const tgl_shape *shape;
     const cpu_plan *plan;
     const tgl_run *run;
-    char *workspace;       /* plan->workspace bytes, aligned to CPU_ALIGNMENT; NULL if
-                              plan->workspace is 0 */
+    char *workspace;       /* plan->workspace bytes, aligned to CPU_ALIGNMENT; may be
+                              NULL if the run needs none */
     struct cpu_team *team; /* data for a run by several threads; NULL: the calling thread computes
                               alone */
 } cpu_product;
@@ -50,9 +50,10 @@ static inline size_t tgl_cpu_buffer_bytes(const cpu_plan *plan)
 const cpu_product *tgl_cpu_product_of_team(const cpu_product *product, thread_pool *threads,
                                            char *buffer);
 
-/* Calls body(job, thread, team) on each thread of the plan. job: `bytes` bytes, at most
- * CPU_TEAM_JOB_BYTES, which are copied. Pointers in them must point only to the matrices and to the
- * product in cpu_team, which outlive the caller. */
+/* Calls body(job, thread, team) on the threads of the plan; only body(job, 0, 1) if product->team
+ * is NULL. With a team, the `bytes` bytes of the job, at most CPU_TEAM_JOB_BYTES, are copied.
+ * Pointers in them must then point only to the matrices and into the run's buffer (cpu_team and
+ * workspace), which outlive the caller. */
 void tgl_cpu_run_team(const cpu_product *product, thread_pool_fn *body, void *job, size_t bytes);
 
 static inline tgl_complex_part tgl_cpu_complex_part(const tgl_shape *s, const tgl_run *run)

@@ -191,7 +191,8 @@ void tgl_cpu_multiply_small(const cpu_kernels *kernels, const tgl_small_product 
     multiply_small(kernels, product, NULL);
 }
 
-/* Multiplies without the loop over panels if one panel suffices, as in most products. */
+/* Multiplies without the loop over panels if one panel suffices, B is not transposed and alpha is
+ * 1, as in most products. */
 static inline void multiply_directly(const cpu_kernels *kernels, const tgl_small_product *x)
 {
     const int n = (int)x->n, vectors = vectors_of(kernels, n);
@@ -242,7 +243,7 @@ static __attribute__((noinline)) void multiply_turned(const cpu_kernels *kernels
 
 /* A product with one row or column. Tiles read whole rows of op(B). So the transposed product is
  * faster if C is a row and B is transposed, or C is a column and A is transposed. The product and
- * its transpose give the same bits. */
+ * its transpose give the same bits. False: a GEMV that is too large for tgl_cpu_small_vector(). */
 static bool multiply_line(const cpu_kernels *kernels, const tgl_small_product *p)
 {
     if (cpu_is_vector(p->m, p->n, p->k)) return tgl_cpu_small_vector(kernels, p);
@@ -255,8 +256,8 @@ static bool multiply_line(const cpu_kernels *kernels, const tgl_small_product *p
 }
 
 /* Computes a product for which cpu_is_small() is false, if it is small in another way: C has one
- * row or column, or k is at most DEEP_STEPS and C has few elements. Returns false if it is not: the
- * caller must then use a plan. */
+ * row or column and multiply_line() accepts it, or k is at most DEEP_STEPS and C has few elements.
+ * Returns false if it is not: the caller must then use a plan. */
 static __attribute__((noinline)) bool multiply_unusual(const cpu_kernels *kernels,
                                                        const tgl_small_product *p)
 {

@@ -43,8 +43,8 @@ static bool is_small(const tgl_trial_set *set)
     return set->bytes <= SET_BYTES_MAX && set->gaps / 3 <= (set->bytes - set->gaps);
 }
 
-/* Allocates and fills a set of operands, which the caller frees. NULL: no memory, or the set is too
- * large. */
+/* Allocates and fills a set of operands, which the caller frees. NULL: no memory, or the set is not
+ * small (is_small()). */
 static char *make_set(const tgl_trial_set *set)
 {
     char *memory = is_small(set) ? aligned_alloc(CPU_ALIGNMENT, set->bytes) : NULL;
@@ -125,9 +125,9 @@ static void add_kernels(tgl_sha256 *hash, const cpu_kernels *kernels)
     tgl_sha256_add(hash, facts, sizeof facts);
 }
 
-/* source := a hash of all that a plan depends on in addition to the shape and the machine: the
- * values of this row of tgl_cpu_models, and tile sizes and kc of the tier's kernels. A time that
- * was measured with another hash is not used. */
+/* source := a hash of tables that a plan depends on in addition to the shape and the machine: the
+ * values of this row of tgl_cpu_models, and tile sizes and kc of the tier's kernels of f32 and f64.
+ * A time that was measured with another hash is not used. */
 static void hash_setting(const cpu_tier *tier, const cpu_model *row, char source[TGL_SOURCE_SIZE])
 {
     char values[CPU_MODEL_TEXT];

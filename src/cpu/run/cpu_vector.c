@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Matrix times vector (GEMV): C has one row or one column. Each element of the matrix is used once,
- * so the matrix is not packed. The vector is copied if it is not contiguous.
+ * so the matrix is not packed. The vector is copied if it is not contiguous or is conjugated.
  */
 #include "cpu/run/cpu_vector.h"
 #include "cpu/kernels/shares.h"

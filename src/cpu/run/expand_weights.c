@@ -60,9 +60,9 @@ static void expand_run(const cpu_weights_block *x, const element_run *r, void *t
     cpu_write_line(x->conversions, x->shape->type_a, to, 0, values, r->length);
 }
 
-/* How many elements of a contiguous row are expanded at once: at most `left`, the rest of the row,
- * and if the row is along k, at most the rest of the group. p: the step of k of the first
- * element. */
+/* How many elements of a contiguous row are expanded at once: at most RUN, at most `left`, the rest
+ * of the row, and if the row is along k, at most the rest of the group. p: the step of k of the
+ * first element. */
 static int64_t length_of_run(const tgl_weights *w, bool k_contiguous, int64_t p, int64_t left)
 {
     const int64_t limit = tgl_min64(left, RUN);

@@ -8,8 +8,8 @@
 #include "cpu/kernels/cpu_words.h"
 #include "problem/run.h"
 
-/* A block of the weights of a run: `lines` lines from `line` on, k steps from `first` on, of matrix
- * `problem` of the batch. */
+/* A block of the weights of a run: `lines` lines (rows of op(A) or columns of op(B)) from `line`
+ * on, k steps from `first` on, of matrix `problem` of the batch. */
 typedef struct cpu_weights_block {
     const tgl_shape *shape;
     const tgl_run *run;
