@@ -8,7 +8,9 @@
 #include "base/process_number.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -87,20 +89,26 @@ static void processes_are_told_apart_without_the_c_library(void **state)
     assert_true(are_different(by_clone, numbers, 0, 3));
 }
 
+static atomic_int waiting; /* threads of a child that have not begun */
+
 /* The first call of a child is made by several threads at once. */
 static void *call(void *number)
 {
+    atomic_fetch_sub(&waiting, 1);
+    while (atomic_load(&waiting) > 0)
+        sched_yield();
     *(unsigned *)number = tgl_process();
     return NULL;
 }
 
-static void threads_agree(void **state)
+static void threads_agree_on_the_next_number(void **state)
 {
     (void)state;
-    enum { THREADS = 8, CHILDREN = 20 };
+    enum { THREADS = 4, CHILDREN = 50 };
     if (!can_clone) skip();
-    tgl_process();
+    const unsigned parent = tgl_process();
     for (int i = 0; i < CHILDREN; i++) {
+        atomic_store(&waiting, THREADS);
         const pid_t child = fork();
         assert_true(child >= 0);
         if (child == 0) {
@@ -111,7 +119,7 @@ static void threads_agree(void **state)
                 if (pthread_create(&threads[t], NULL, call, &numbers[t]) != 0) _exit(1);
             for (int t = 0; t < THREADS; t++) {
                 pthread_join(threads[t], NULL);
-                is_right = is_right && numbers[t] == tgl_process();
+                is_right = is_right && numbers[t] == parent + 1 && tgl_process() == parent + 1;
             }
             _exit(is_right ? 0 : 1);
         }
@@ -126,7 +134,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(children_have_other_numbers),
         cmocka_unit_test(processes_are_told_apart_without_the_c_library),
-        cmocka_unit_test(threads_agree),
+        cmocka_unit_test(threads_agree_on_the_next_number),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,9 +19,13 @@ enum { PAGE = 1 << 16 };
 enum { PAGE = 1 << 12 };
 #endif
 
-/* The number is alone in its memory page, because a child process finds the whole page cleared. */
+/* What a process has of its own is alone in its memory page, because a child process finds the
+ * whole page cleared. 0: the process has none yet. */
 static union {
-    _Alignas(PAGE) _Atomic unsigned number; /* 0: the process has none yet */
+    struct {
+        _Alignas(PAGE) _Atomic unsigned number;
+        _Atomic unsigned chosen; /* the future number, on which the threads of the process agree */
+    };
     char page[PAGE];
 } own;
 
@@ -32,15 +36,23 @@ static atomic_bool has_handler; /* whether forget_number() has been registered w
 static void forget_number(void)
 {
     atomic_store(&own.number, 0);
+    atomic_store(&own.chosen, 0);
 }
 
+/* Makes the number, which is one more than the latest. Several threads may do this at once, and a
+ * signal handler may leave it: each step has the same effect whoever takes it, and how often.
+ * `latest` changes before a caller sees the number, so that no child can get the number again. */
 static unsigned make_number(void)
 {
     madvise(&own, sizeof own, MADV_WIPEONFORK);
     if (!atomic_exchange(&has_handler, true)) pthread_atfork(NULL, NULL, forget_number);
-    unsigned none = 0;
-    const unsigned made = atomic_fetch_add(&latest, 1) + 1;
-    return atomic_compare_exchange_strong(&own.number, &none, made) ? made : none;
+    unsigned number = 0;
+    const unsigned next = atomic_load(&latest) + 1;
+    if (atomic_compare_exchange_strong(&own.chosen, &number, next)) number = next;
+    unsigned last = number - 1;
+    atomic_compare_exchange_strong(&latest, &last, number);
+    atomic_store(&own.number, number);
+    return number;
 }
 
 unsigned tgl_process(void)
