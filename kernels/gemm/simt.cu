@@ -32,7 +32,7 @@
  *                 grid the first clusters of all tiles come before the second clusters: if the
  *                 first split is deeper than the others, blocks with less K run last and fill the
  *                 SMs at the end.
- *   unaligned     If ldd is not a multiple of 4, tiles of D are stored line by line
+ *   unaligned     If rows of D are unaligned and SLICES is 1, tiles of D are stored line by line
  *                 (lib/simt_lines.h).
  *   batch         gridDim.z problems.
  *   pairs         The product computes a complex one (PAIRS of lib/complex_pairs.h). B stays

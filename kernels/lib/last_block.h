@@ -25,8 +25,8 @@
 
 /* ---- In one call ----------------------------------------------------------------------------- */
 
-/* Called by all threads of a block after they have stored their sums. Returns true in the last of
- * `count` blocks. That block may read the sums of all blocks, and *counter is 0 again. */
+/* Called by all threads of LAST_BLOCK_BARRIER() after they have stored their sums. Returns true in
+ * the last of `count` blocks. That block may read the sums of all blocks; *counter is 0 again. */
 static __device__ __forceinline__ bool is_last_block(unsigned *counter, int count)
 {
     __shared__ bool is_last;
@@ -47,7 +47,7 @@ static __device__ __forceinline__ bool is_last_block(unsigned *counter, int coun
 
 /* Whether the other count - 1 blocks have incremented *counter, that is, have stored their sums. If
  * so, this block need not store its sums. If may_ask is false, the function returns false. All
- * threads of the block call this and the next two functions. */
+ * threads of LAST_BLOCK_BARRIER() call this and the next two functions. */
 static __device__ __forceinline__ bool others_have_come(bool may_ask, unsigned *counter, int count)
 {
     __shared__ bool have_come;

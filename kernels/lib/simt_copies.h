@@ -30,8 +30,8 @@
     (INSIDE && (order) == MN_MAJOR && (vec) < 4 && (edge) % (32 * (vec)) == 0 &&                   \
      BK % (SLICE_THREADS / 32) == 0)
 #define RUN(edge, vec) ((edge) / (32 * (vec)))
-/* FEW_ADDRESSES: whether the global addresses of a thread's copies, or of its runs of copies, are
- * kept in registers, because there are at most 4. */
+/* FEW_ADDRESSES: whether the global addresses of a thread's copies of an MN-major tile, or of its
+ * runs of copies, are kept in registers, because there are at most 4. */
 #define FEW_ADDRESSES(edge, vec, order)                                                            \
     (!IS_ALONG_K(order) &&                                                                         \
      COPIES(edge, vec, order) / (BY_LINES(edge, vec, order) ? RUN(edge, vec) : 1) <= 4)

@@ -125,7 +125,7 @@ static __device__ __forceinline__ void await_tile(void)
     block_barrier();
 }
 
-/* acc := op(A) * op(B) over k. A, B: the first elements of the block's first tiles. rows, cols: how
+/* acc += op(A) * op(B) over k. A, B: the first elements of the block's first tiles. rows, cols: how
  * many rows and columns of D exist from the block's first ones on. row, col: the thread's first row
  * and column in the block's tile. is_idle: the warp has no results to store, and only copies. */
 static __device__ __forceinline__ void simt_multiply_tiles(float (*acc)[TN], struct stage *stages,
