@@ -38,8 +38,8 @@
 #endif
 #ifndef VEC
 /* The number of elements of one load, at most 16 bytes. VEC divides the matrix's alignment, leading
- * dimension and contiguous edge. If the matrix is K-major, COUNT is not 1 and VEC is 16 bytes, it
- * also divides the vectors' alignment and leading dimension. */
+ * dimension and, if the matrix is MN-major, its contiguous edge. If the matrix is K-major, COUNT is
+ * not 1 and VEC is 16 bytes, it also divides the vectors' alignment and leading dimension. */
 #define VEC 4
 #endif
 #ifndef WHOLE_PACKS

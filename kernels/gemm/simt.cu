@@ -32,8 +32,8 @@
  *                 grid the first clusters of all tiles come before the second clusters: if the
  *                 first split is deeper than the others, blocks with less K run last and fill the
  *                 SMs at the end.
- *   unaligned     If rows of D are unaligned and SLICES is 1, tiles of D are stored line by line
- *                 (lib/simt_lines.h).
+ *   unaligned     With UNALIGNED_D, which the host sets if ldd is not a multiple of 4 or if A or B
+ *                 is unaligned, tiles of D are stored line by line (lib/simt_lines.h).
  *   batch         gridDim.z problems.
  *   pairs         The product computes a complex one (PAIRS of lib/complex_pairs.h). B stays
  *                 complex in shared memory and in registers: a fragment of B serves two steps along
