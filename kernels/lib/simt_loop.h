@@ -71,8 +71,8 @@ static __device__ __forceinline__ float simt_element_b(const float *b, const int
 }
 
 /* The schedule issues one copy before row number `from` of the FFMAs, and then one before every
- * `every`-th row. Returns the number of the copy to issue before row number `turn`; -1: none. In
- * the same way for loads, which are issued before single FFMAs. */
+ * `every`-th row. Returns the number of the copy to issue before row number `turn`; -1: none. For
+ * loads of fragments, `turn`, `from` and `every` count single FFMAs in place of rows. */
 static __device__ __forceinline__ int issue_at(int turn, const int from, const int every)
 {
     return turn >= from && (turn - from) % every == 0 ? (turn - from) / every : -1;

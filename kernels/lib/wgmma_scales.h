@@ -9,7 +9,7 @@
  * factors of lines by TMA, and those of blocks by cp.async. TMA needs addresses and sizes that are
  * multiples of 16 bytes: without them a warp copies all by cp.async. Consumers load the factors of
  * a stage while the last wgmmas of the stage before run, so that no wgmma waits for them; factors
- * of single columns of the right operand are read by promote(). When consumers loaded them from
+ * of single columns of the right operand are read by promote(). When consumers loaded factors from
  * global memory, 4096 cubed took 1.55 times as long as with constants in their place
  * (docs/notes/2026-11-28-gpu.md).
  *
@@ -64,8 +64,8 @@ struct stage_factors {
 
 /* ---- Copies ---------------------------------------------------------------------------------- */
 
-/* Whether all factors of lines of an operand can be copied 16 bytes at a time. lines: all rows or
- * columns of the matrix, or of each matrix. */
+/* Whether all factors of lines of an operand can be copied 16 bytes at a time. lines: rows or
+ * columns of a matrix. stride: from the factors of a group's matrix to those of the next. */
 static __device__ __forceinline__ bool is_on_16_bytes(const struct block_scales *scales,
                                                       const int kind, int lines, long long stride)
 {
