@@ -9,8 +9,9 @@
  * atomic operation after it therefore release the stores of the whole block at GPU scope. In the
  * last block, the atomic operation of thread 0 and the fence after it acquire what the other blocks
  * released. The barrier extends this to all threads of the last block. In the sample of the CUDA
- * programming guide, "Memory Fence Functions", each thread fences its own store. That is correct,
- * too, but every fence waits for the memory and invalidates lines of L1.
+ * programming guide, "Memory Fence Functions", the thread that stores a sum also executes the
+ * fence. If all threads did so here, every fence would wait for the memory and invalidate lines of
+ * L1.
  *
  * Partial sums are read with __ldcg(), from L2.
  */
