@@ -17,7 +17,7 @@
  *                 elements are added to the unscaled sums: lib/accurate_listed.h.
  *   exact tiles   A tile is computed by FFMA from the operands themselves if one of its lines has
  *                 an Inf or a NaN, or if a list overflows. A consumer also computes its 64 rows by
- *                 FFMA if they have listed elements and one of their sums is Inf or NaN:
+ *                 FFMA if the tile has listed elements and a sum of these rows is Inf or NaN:
  *                 lib/accurate_exact.h.
  *
  * lib/accurate_tiles.h has the parameters. The tensor maps are three-dimensional: K, lines, and the
@@ -69,10 +69,10 @@ static __device__ __forceinline__ void accurate_produce(const struct tgl_gemm_ar
 
 /* ---- Consumers ------------------------------------------------------------------------------- */
 
-/* sum := the sums of a unit (a tile, or a part of its K) in FP32. The products of listed elements,
- * which two words cannot represent, are added last. The sum of the other products may overflow
- * although the sum of all products does not. If the unit has listed elements and a sum is Inf or
- * NaN, the unit is therefore computed again by FFMA. group: the consumer's number. */
+/* sum := the sums of a consumer's rows of a unit (a tile of D) in FP32. The products of listed
+ * elements, which two words cannot represent, are added last. The sum of the other products may
+ * overflow although the sum of all products does not. If the unit has listed elements and one of
+ * these sums is Inf or NaN, FFMA therefore computes them again. group: the consumer's number. */
 static __device__ __forceinline__ void compute_unit(float *sum, const struct tgl_gemm_args *args,
                                                     struct accurate_shared *shared, int number,
                                                     int group, int depth, struct progress *progress)

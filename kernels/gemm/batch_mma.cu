@@ -14,8 +14,8 @@
  * An operand whose rows do not all begin at multiples of 8 bytes is copied with its misalignment,
  * and fragments are read from where they lie (lib/raw_copies.h).
  *
- * 16-bit results whose rows follow each other without a gap, but do not begin at multiples of 16
- * bytes, are stored as one line (lib/packed_store.h).
+ * 16-bit results alpha * A * B whose rows follow each other without a gap, but do not begin at
+ * multiples of 16 bytes, are stored as one line (lib/packed_store.h).
  *
  * Grid: x = blocks, each of which takes every gridDim.x'th tile of the batch.
  */

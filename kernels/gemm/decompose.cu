@@ -2,9 +2,9 @@
  *
  * A pre-pass that makes two words of f16 of each element of FP32 matrices (lib/decompose_args.h). A
  * line is a row of op(A) or a column of op(B). The words are K-major, and their lines begin at
- * multiples of 16 bytes, as TMA needs it. A launch has one or two jobs, each a matrix of any
- * alignment. TRANSPOSED_0, TRANSPOSED_1: the lines of the job's matrix are columns in memory.
- * PAIRS: the second job reads its matrix from a complex one (lib/complex_pairs.h).
+ * multiples of 16 bytes, as TMA needs it. A launch has one or two jobs, each a matrix or a batch of
+ * matrices, of any alignment. TRANSPOSED_0, TRANSPOSED_1: the lines of the job's matrices are
+ * columns in memory. PAIRS: the second job reads complex matrices (lib/complex_pairs.h).
  *
  *   load      A thread block processes a few whole lines. Lines that are too long for one block are
  *             divided over the blocks of a cluster. A thread holds 32 elements: eight float4 of a

@@ -8,7 +8,8 @@
  *               of weights, its left operand, by 8 rows of A. The tile is one of D^T.
  *   copies      LINE bytes of each row of weights, and the same k of A, are copied to a ring of
  *               STAGES steps in shared memory: by cp.async (lib/dequant_copies.h), or the weights
- *               by TMA, if the kernel has a tensor map of them (lib/dequant_ring.h).
+ *               by TMA, if the kernel has a tensor map of them (lib/dequant_ring.h). Rows that do
+ *               not begin at multiples of 16 bytes (WIDE 0) are copied byte by byte.
  *   K           An mma.sync may add its products in any order of K. A lane therefore reads UNIT
  *               successive bytes of a row of weights at once, 32 of K for 16 bytes of 4-bit
  *               weights, and loads the same k of A for all weights of its warp.

@@ -136,7 +136,7 @@ static __device__ __forceinline__ void dmma_release(struct ring *ring, int stage
 
 /* acc += the products of a stage, whose first AHEAD groups are in registers already. Before its end
  * the function releases the stage, moves *at to the next stage, and loads the first AHEAD groups of
- * the next stage. */
+ * the next stage. is_last: it does not load them, because they belong to another unit. */
 static __device__ __forceinline__ void
 dmma_multiply_stage(double (*acc)[NT][4], struct dmma_fragments *of, struct dmma_shared *shared,
                     const struct dmma_lane_source *from, struct ring_place *at, const bool is_last)

@@ -14,7 +14,7 @@
  *               the K of these columns among them.
  *
  * A result is the product of one row or column of the matrix and one vector. For each result a
- * thread has several sums: at least four (F64: two) if the matrix is K-major, else one or two. The
+ * thread has several sums: four (F64: two) if the matrix is K-major, else one or two. The
  * sums of the lanes of a warp are added by a butterfly of shuffles. The sums of several warps are
  * added in pairs through shared memory. No chain of additions is therefore long.
  *
@@ -38,8 +38,8 @@
 #endif
 #ifndef VEC
 /* The number of elements of one load, at most 16 bytes. VEC divides the matrix's alignment, leading
- * dimension and contiguous edge. If the matrix is K-major, COUNT is not 1 and VEC is 16 bytes, it
- * also divides the vectors' alignment and leading dimension. */
+ * dimension and, if the matrix is MN-major, its contiguous edge. If the matrix is K-major, COUNT is
+ * not 1 and VEC is 16 bytes, it also divides the vectors' alignment and leading dimension. */
 #define VEC 4
 #endif
 #ifndef WHOLE_PACKS

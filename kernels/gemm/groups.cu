@@ -6,8 +6,8 @@
  * where the groups begin by prefix scans in shared memory.
  *
  * The sizes may be any numbers. Ends are replaced by the maximum of all ends so far, sizes below 0
- * by 0, and everything is cut off at `limit`. The spans are therefore disjoint, lie within the
- * matrices, and fit in the table.
+ * by 0, and everything is cut off at `limit`. The groups are therefore disjoint and lie within the
+ * matrices, and their spans fit in the table.
  */
 #include "lib/group_table.h"
 #include "lib/launch_order.h"

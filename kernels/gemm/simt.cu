@@ -27,13 +27,13 @@
  *                 which shortens the last wave.
  *   split-K       The tiles from number tiles_whole on are computed by `splits` blocks each. A
  *                 cluster of `cluster` blocks adds its sums through distributed shared memory
- *                 (lib/simt_results.h), other blocks through the workspace (lib/split_k.h). The
- *                 order of additions is fixed, so results are bitwise the same in every run. In the
- *                 grid the first clusters of all tiles come before the second clusters: if the
- *                 first split is deeper than the others, blocks with less K run last and fill the
- *                 SMs at the end.
- *   unaligned     If ldd is not a multiple of 4, tiles of D are stored line by line
- *                 (lib/simt_lines.h).
+ *                 (lib/simt_results.h), other blocks through the workspace (lib/split_k.h, with
+ *                 slices lib/simt_results.h). The order of additions is fixed, so results are
+ *                 bitwise the same in every run. In the grid the first clusters of all tiles come
+ *                 before the second clusters: if the first split is deeper than the others, blocks
+ *                 with less K run last and fill the SMs at the end.
+ *   unaligned     With UNALIGNED_D, which the host sets if ldd is not a multiple of 4 or if A or B
+ *                 is unaligned, tiles of D are stored line by line (lib/simt_lines.h).
  *   batch         gridDim.z problems.
  *   pairs         The product computes a complex one (PAIRS of lib/complex_pairs.h). B stays
  *                 complex in shared memory and in registers: a fragment of B serves two steps along

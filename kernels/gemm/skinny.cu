@@ -6,8 +6,8 @@
  * also during arithmetic.
  *
  *   big operand    B (or A: BIG_A), `length` x k. A tile is the part of it that a block computes at
- *                  once. Every warp loads its elements one step of K ahead of the arithmetic:
- *                  lib/skinny_big.h.
+ *                  once. Every warp loads its elements one or several steps of K ahead of the
+ *                  arithmetic: lib/skinny_big.h.
  *   small operand  COUNT x k, in shared memory, DEPTH of K at a time: lib/skinny_small.h.
  *   arithmetic     A thread multiplies RESULTS x UNIT elements of the big operand by COUNT x UNIT
  *                  of the small one at a time. UNIT is 16 bytes of the accumulation type. With

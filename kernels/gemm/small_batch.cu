@@ -130,7 +130,7 @@ static __device__ __forceinline__ void copy_some(element_t *shared, const struct
 #endif
 }
 
-/* Issues this thread's copies of a tile. The loops are unrolled, so that addresses stay in
+/* Issues this thread's copies of a tile. Short loops are unrolled, so that addresses stay in
  * registers. */
 static __device__ __forceinline__ void small_batch_copy_tile(element_t *shared,
                                                              const struct tile *tile,

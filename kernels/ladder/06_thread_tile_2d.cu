@@ -4,7 +4,7 @@
  *
  * Changed: a thread computes TM x TN elements of C. For each step along K it loads TM values of A
  * and TN of B from shared memory into registers and computes all their products. The block's tile
- * is 128 x 128 instead of 64 x 64, which 256 threads compute.
+ * is 128 x 128 instead of 64 x 64, and a block has 256 threads instead of 512.
  *
  *                  b b b b b b b b        one step along K: 8 + 8 values, 64 FFMAs
  *            a     x x x x x x x x

@@ -2,12 +2,12 @@
  *
  * Rung 33: persistent blocks, multicast, and stores while the next tile is multiplied.
  *
- * Changed: a block does not end with its tile. The grid has as many blocks as the chip holds at
- * once, in clusters of two, and each cluster takes pairs of tiles in turn. The blocks of a cluster
- * run at the same time, and can access each other's shared memory. This makes two more changes
- * possible, multicast and stores by TMA. They need 3-D tensor maps, because lib/tma.h has multicast
- * and stores for three dimensions only (z is 0), and memory for the results, which leaves room for
- * three stages instead of four.
+ * Changed: a block does not end with its tile. The grid has at most as many blocks as the chip
+ * holds at once, in clusters of two, and each cluster takes pairs of tiles in turn. The blocks of a
+ * cluster run at the same time, and can access each other's shared memory. This makes two more
+ * changes possible, multicast and stores by TMA. They need 3-D tensor maps, because lib/tma.h has
+ * multicast and stores for three dimensions only (z is 0), and memory for the results, which leaves
+ * room for three stages instead of four.
  *
  *   persistent    producer     | tile 0    | tile 1     | tile 2     |       runs ahead by STAGES
  *                 consumers      | multiply 0 | store | multiply 1 | store |

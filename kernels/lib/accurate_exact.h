@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Units of gemm/accurate.cu that FFMA computes from the FP32 operands themselves. A unit is a tile
- * of D, or a part of the K of a tile. A consumer is a warpgroup that multiplies: it computes 64
- * rows of the tile, in steps of EXACT_K. The tiles of op(A) and op(B) of a step use the shared
+ * of D, with all of its K. A consumer is a warpgroup that multiplies: it computes 64 rows of the
+ * tile, in steps of EXACT_K. The tiles of op(A) and op(B) of a step use the shared
  * memory in which its warps later store their results (`chunks` of lib/accurate_tiles.h).
  */
 #ifndef TGL_ACCURATE_EXACT_H

@@ -122,7 +122,7 @@ static __device__ __forceinline__ void promote(float *sum, const float *acc, con
         sum[i] = fmaf(acc[i], factor, sum[i]);
 }
 
-/* sum := the sums of a unit (a tile, or a part of its K), not yet divided by the scales. */
+/* sum := the sums of a unit (a tile of D), not yet divided by the scales. */
 static __device__ __forceinline__ void accurate_multiply(float *sum, struct accurate_shared *shared,
                                                          int steps, int group,
                                                          struct progress *progress)

@@ -2,9 +2,9 @@
  *
  * cp.async (sm_80 and later): asynchronous copies from global to shared memory that use no
  * registers. A thread commits the copies it has issued as a group with async_commit() and waits for
- * its older groups with ASYNC_WAIT(). Copies of other threads are visible only after a
- * __syncthreads() that follows the wait of all threads, or after a wait at an mbarrier
- * (async_arrive()). Chips before sm_80 copy synchronously, through registers.
+ * its older groups with ASYNC_WAIT(). Copies of other threads are visible only after a barrier that
+ * follows the waits of these threads, or after a wait at an mbarrier (async_arrive()). Chips before
+ * sm_80 copy synchronously, through registers.
  */
 #ifndef TGL_ASYNC_COPY_H
 #define TGL_ASYNC_COPY_H

@@ -22,7 +22,7 @@ struct decompose_work {
     int matrix, line, count, first, end, part;
 };
 
-/* x / power, a power of two, without the instructions of a division. */
+/* x / power, where power is a power of two, without the instructions of a division. */
 static __device__ __forceinline__ int divided(int x, int power)
 {
     return x >> (31 - __clz(power));

@@ -6,7 +6,8 @@
  * An integer replaces the low bits in the fraction of a power of two. The power is 1024 for f16 and
  * 128 for bf16, because the lowest bit of their fractions has the value 1. One LOP3 does this for
  * two integers, and one subtraction removes the power of two. Inverting the highest bit of an
- * integer in two's complement adds 8 (4 bits) or 128 (8 bits).
+ * integer in two's complement adds 8 (4 bits) or 128 (8 bits). The fraction of bf16 is too short
+ * for 8 bits: see bytes_to_pair().
  *
  * A pair is two 16-bit numbers in a register. A lane converts 8 successive elements of a row of
  * weights at a time, to four pairs. With 4 bits pair i has the elements i and i + 4. With 8 bits

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The producer of gemm/dequant.cu: a warp that copies weights by TMA, and everything else by
- * cp.async, to the ring of stages that the other warps multiply. The other warps wait for the
- * producer only, not for each other.
+ * cp.async (unaligned zero points by plain stores), to the ring of stages that the other warps
+ * multiply. In the main loop the other warps wait for the producer only, not for each other.
  */
 #ifndef TGL_DEQUANT_RING_H
 #define TGL_DEQUANT_RING_H

@@ -2,8 +2,8 @@
  *
  * Adds the sums of slices (groups of warps that divide the K of a tile among them) and of split-K
  * tiles of gemm/dmma.cu, and stores the results to D. Each lane stores pairs of adjacent columns
- * from registers. The four lanes of a row store 64 contiguous bytes at once. In a tile of D^T, the
- * lanes of eight rows of the tile store 64 contiguous bytes at once.
+ * from registers. The four lanes of a row store 64 bytes at once, contiguous or in two ranges of 32
+ * bytes. In a tile of D^T, the lanes of eight rows of the tile do so.
  */
 #ifndef TGL_DMMA_STORE_H
 #define TGL_DMMA_STORE_H

@@ -43,7 +43,8 @@
 #define ACCUMULATE TYPE_F32 /* the type of sums */
 #endif
 
-/* How many scale factors A, B and D have, as tgl_scaling numbers them. */
+/* How many scale factors A, B and D have. The numbers are those of tgl_scaling, but for
+ * SCALE_COLUMN: if the host has transposed the product, D has a factor for each column. */
 #define SCALE_TENSOR   1 /* one for the whole matrix */
 #define SCALE_LINE     2 /* one for each row of A, column of B or row of D */
 #define SCALE_BLOCK    3 /* of A, B: blocks of 128 lines and 128 of K (lib/block_scales.h) */
@@ -71,7 +72,7 @@
 #define VALUE ACCUMULATE
 #endif
 #ifndef SEPARATE_D
-#define SEPARATE_D 0 /* 0: D is C, read if beta is not 0; 1: C is read, and D is written */
+#define SEPARATE_D 0 /* 0: D is also C; 1: C is another matrix. C is read if beta is not 0 */
 #endif
 #ifndef DEVICE_SCALARS
 #define DEVICE_SCALARS 0 /* 0: alpha and beta are arguments; 1: they are in device memory */

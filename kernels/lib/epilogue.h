@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The epilogue, the operation on each sum before it is stored. All kernels in gemm/ share it:
+ * The epilogue, the operation on each sum before it is stored. The GEMM kernels in gemm/ share it:
  *     D[row][col] := activation(alpha*sum + beta*C[row][col] + bias) + residual[row][col]
  * Bias, activation and residual are left out unless their macros ask for them. If beta is 0, C is
  * not read. A user's own expression may replace activation(...). With scale factors, the sum is
@@ -141,10 +141,10 @@ epilogue_operands(const struct tgl_gemm_args *args, element_d *D, long long batc
 /* The alignment in bytes for accesses of four elements. For F64 these are two accesses. */
 #define BYTES_OF_FOUR(type) (HAS_8_BITS(type) ? 4 : HAS_16_BITS(type) ? 8 : 16)
 
-/* Whether the rows of C and D are aligned so that four neighbours are one access: F32 and F64 to 16
- * bytes, 16-bit types to 8, 8-bit types to 4. This is a macro because ptxas orders the main loop of
- * gemm/simt.cu differently with a function, and the schedules of src/families/simt_schedules.inc
- * were found for this order. */
+/* Whether the rows of C and D are aligned so that four neighbours are one access (F64: two): 32-bit
+ * types and F64 to 16 bytes, 16-bit types to 8, 8-bit types to 4. This is a macro because ptxas
+ * orders the main loop of gemm/simt.cu differently with a function, and the schedules of
+ * src/families/simt_schedules.inc were found for this order. */
 #define ARE_ON(bytes, matrix, ld) ((unsigned long long)(matrix) % (bytes) == 0 && (ld) % 4 == 0)
 #if SEPARATE_D
 #define ROWS_ARE_ON_16_BYTES(args, with)                                                           \

@@ -19,7 +19,7 @@
 #include <stdbool.h>
 #endif
 
-/* alpha or beta, in the accumulation type. */
+/* alpha or beta, in the type VALUE of lib/element.h. */
 union tgl_scalar {
     float f32;
     double f64;
@@ -70,7 +70,7 @@ struct tgl_gemm_args {
     long long ld_residual, stride_residual, stride_bias; /* strides: 0 is legal */
 
     /* Scale factors of A, B and D. The macros SCALE_A, SCALE_B and SCALE_D say how many there are
-     * (lib/element.h). scale_a and scale_b are NULL if alpha is 0. */
+     * (lib/element.h). scale_a and scale_b are NULL if the host knows that alpha is 0. */
     const float *scale_a, *scale_b, *scale_d;
     unsigned *amax; /* with AMAX: the bits of the largest magnitude of D so far, an F32 */
     long long ld_scale_a, ld_scale_b; /* leading dimensions of block scale factors

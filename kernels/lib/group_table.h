@@ -2,14 +2,15 @@
  *
  * The table of a grouped product (tgl_grouping of include/tegula/tegula.h). gemm/groups.cu makes it
  * from the sizes or ends of the groups in device memory, and the kernels of the product read it.
- * A row of the table is a span: a range of rows of D, or of K, that belongs to one group. All spans
- * are disjoint and lie within the matrices, whatever the sizes are. The host includes this file as
- * well.
+ * A row of the table is a span: a range of rows of D, or of K, that belongs to one group. The
+ * groups are disjoint and lie within the matrices, whatever the sizes are. The host includes this
+ * file as well.
  *
  *   TGL_GROUPS_ROWS    One span for each row of tiles of each group. The tiles begin at row `first`
  *                      of D, and `end` is where the rows of the group end. TGL_GROUPS_MASKED: the
  *                      same for the rows of D[group].
- *   TGL_GROUPS_DEPTH   One span for each group, the largest groups first: [first, end) of K.
+ *   TGL_GROUPS_DEPTH   One span for each group, [first, end) of K: the largest groups first, unless
+ *                      there are so many groups that gemm/groups.cu does not sort them.
  */
 #ifndef TGL_GROUP_TABLE_H
 #define TGL_GROUP_TABLE_H

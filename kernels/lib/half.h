@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The 16-bit floating-point types as storage: f16 is IEEE binary16, bf16 the upper half of an FP32.
- * Arithmetic happens in FP32. Conversions to 16 bits round to nearest even; a NaN stays a NaN.
- * NVRTC has no such types without NVIDIA's headers, so these are structs of bits.
+ * Arithmetic happens in FP32, except for that of lib/dequant_convert.h. Conversions to 16 bits
+ * round to nearest even; a NaN stays a NaN. NVRTC has no such types without NVIDIA's headers, so
+ * these are structs of bits.
  */
 #ifndef TGL_HALF_H
 #define TGL_HALF_H

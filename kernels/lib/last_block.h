@@ -9,8 +9,9 @@
  * atomic operation after it therefore release the stores of the whole block at GPU scope. In the
  * last block, the atomic operation of thread 0 and the fence after it acquire what the other blocks
  * released. The barrier extends this to all threads of the last block. In the sample of the CUDA
- * programming guide, "Memory Fence Functions", each thread fences its own store. That is correct,
- * too, but every fence waits for the memory and invalidates lines of L1.
+ * programming guide, "Memory Fence Functions", the thread that stores a sum also executes the
+ * fence. If all threads did so here, every fence would wait for the memory and invalidate lines of
+ * L1.
  *
  * Partial sums are read with __ldcg(), from L2.
  */
@@ -25,8 +26,8 @@
 
 /* ---- In one call ----------------------------------------------------------------------------- */
 
-/* Called by all threads of a block after they have stored their sums. Returns true in the last of
- * `count` blocks. That block may read the sums of all blocks, and *counter is 0 again. */
+/* Called by all threads of LAST_BLOCK_BARRIER() after they have stored their sums. Returns true in
+ * the last of `count` blocks. That block may read the sums of all blocks; *counter is 0 again. */
 static __device__ __forceinline__ bool is_last_block(unsigned *counter, int count)
 {
     __shared__ bool is_last;
@@ -47,7 +48,7 @@ static __device__ __forceinline__ bool is_last_block(unsigned *counter, int coun
 
 /* Whether the other count - 1 blocks have incremented *counter, that is, have stored their sums. If
  * so, this block need not store its sums. If may_ask is false, the function returns false. All
- * threads of the block call this and the next two functions. */
+ * threads of LAST_BLOCK_BARRIER() call this and the next two functions. */
 static __device__ __forceinline__ bool others_have_come(bool may_ask, unsigned *counter, int count)
 {
     __shared__ bool have_come;

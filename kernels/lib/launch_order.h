@@ -33,12 +33,12 @@ static __device__ __forceinline__ void let_later_launches_start(void)
 }
 
 /* A strip is a launch for the last rows or columns of D. It runs concurrently with the previous
- * launch, which computes the whole tiles of D, and does not depend on it.
+ * launch, which computes the whole tiles of D, or another strip. It does not depend on that launch.
  *
- * Called at the start of a launch that may be a strip. Each block of the previous launch has waited
- * for all launches before it, and only then let the strip start. Those launches are therefore
- * complete when the strip starts, so it need not wait for them. But L1 may still have lines from
- * before their stores. A fence drops these lines for all loads except non-coherent ones
+ * Called at the start of a launch that may be a strip. Each block of the launch for the whole tiles
+ * has waited for all launches before it, and only then let strips start. Those launches are
+ * therefore complete when a strip starts, so it need not wait for them. But L1 may still have lines
+ * from before their stores. A fence drops these lines for all loads except non-coherent ones
  * (ld.global.nc, __ldg()), which kernels for strips must not use. */
 static __device__ __forceinline__ void start_after_earlier_launches(bool is_strip)
 {

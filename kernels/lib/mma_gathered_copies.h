@@ -33,7 +33,8 @@ gathered_origin_of(const void *X, long long ld, long long begin, int edge_left, 
 }
 
 /* gathered_edge(), gathered_k(): the row or column, and the first k, of the thread's place number i
- * in a tile. Neighbouring lanes read neighbouring elements of global memory. */
+ * in a tile. Neighbouring lanes read neighbouring places of a K-major operand, and neighbouring
+ * elements of an MN-major one. */
 static __device__ __forceinline__ int gathered_edge(int i, const int edge, const bool k_major)
 {
     const int number = (int)threadIdx.x + i * THREADS;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Stores the sums of a warp of gemm/mma.cu or gemm/batch_mma.cu to D. 16 rows at a time pass
- * through shared memory. Neighbouring lanes then store neighbouring groups of four results, or
- * neighbouring single results if the rows of D are unaligned.
+ * through shared memory. Neighbouring lanes then store neighbouring groups of four or eight
+ * results, or neighbouring single results (16-bit types: pairs) if the rows of D are unaligned.
  */
 #ifndef TGL_MMA_STORE_H
 #define TGL_MMA_STORE_H
@@ -44,8 +44,9 @@ static __device__ __forceinline__ void take_four(accumulate_t *sums, const accum
 #endif
 }
 
-/* If D := alpha * sums, and n and ldd are multiples of GROUP, a lane stores GROUP neighbouring
- * results, 16 bytes, at once. This takes a third of the instructions of epilogue_store4(). */
+/* If D := alpha * sums, D is aligned to 16 bytes, and n and ldd are multiples of GROUP, a lane
+ * stores GROUP neighbouring results, 16 bytes (F64: twice 16), at once. This takes a third of the
+ * instructions of epilogue_store4(). */
 #define GROUP             (D_HAS_16_BITS ? 8 : 4)
 #define HAS_SCALED_GROUPS (!D_HAS_8_BITS && !HAS_LINE_SCALES && VALUE == ACCUMULATE && !AMAX)
 
@@ -119,7 +120,7 @@ static __device__ __forceinline__ void store_rows(const struct tgl_gemm_args *ar
 }
 
 #if HAS_SCALED_GROUPS
-/* D := alpha * sums in 16 rows that do not begin at multiples of 16 bytes. Elements of 16 bits are
+/* D := alpha * sums in 16 unaligned rows (see store_unaligned_rows()). Elements of 16 bits are
  * stored in pairs, as by epilogue_store_pair(); others are stored one by one. */
 #if D_HAS_16_BITS
 static __device__ __forceinline__ void store_scaled_elements(const struct tgl_gemm_args *args,
@@ -169,7 +170,7 @@ static __device__ __forceinline__ void store_scaled_elements(const struct tgl_ge
 #endif
 #endif
 
-/* As store_rows(), for rows that do not begin at multiples of 16 bytes. Neighbouring lanes store
+/* As store_rows(), for unaligned rows: ROWS_ARE_ON_16_BYTES() is false. Neighbouring lanes store
  * neighbouring elements, so that one instruction fills each 32-byte sector. If each lane stored its
  * four elements one by one, four instructions would write to each sector. */
 static __device__ __forceinline__ void store_unaligned_rows(const struct tgl_gemm_args *args,

@@ -3,7 +3,8 @@
  * The tiles of gemm/mma.cu and gemm/batch_mma.cu: their layout in shared memory, the copies, and
  * the loads of a warp's fragments. The kernel defines BM, BN, BK, WM, WN and THREADS first.
  *
- * A tile is BK deep and `edge` wide: BM for A, BN for B. It has the layout of the operand:
+ * A tile is BK deep and `edge` wide: BM for A, BN for B. It has the layout of the operand (tiles of
+ * 8-bit types are always K-major):
  *
  *     K-major:    `edge` lines of BK elements      MN-major:   BK lines of `edge` elements
  *
@@ -18,11 +19,11 @@
  *
  * cp.async copies VEC elements at a time, which keep their order within a unit. It copies at least
  * 4 bytes: a 16-bit operand with VEC 1 is copied through registers, 8 elements at a time
- * (lib/mma_register_copies.h).
+ * (lib/mma_register_copies.h), an 8-bit operand with VEC 1 or 2 by lib/mma_gathered_copies.h.
  *
- * ldmatrix loads the fragments of 16-bit elements, transposed if the operand is MN-major. It also
- * loads the fragments of a K-major tf32 operand, as pairs of 16 bits. Other fragments are loaded by
- * scalar loads.
+ * ldmatrix loads the fragments of 16-bit elements, transposed if the tile is MN-major. It also
+ * loads the fragments of 8-bit elements, as words of 16 bits, and of a K-major tf32 operand, as
+ * pairs of such words. Other fragments are loaded by scalar loads.
  */
 #ifndef TGL_MMA_TILES_H
 #define TGL_MMA_TILES_H

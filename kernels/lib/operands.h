@@ -25,7 +25,7 @@
 #define D_OF(args, batch) MATRIX_OF(args, D, d, batch, element_d)
 
 /* The scale factors of matrix X of problem number `batch`. Groups have factors of their own; all
- * problems of a batch have the same ones. */
+ * problems of a batch have the same ones. (Factors of weights: lib/dequant_copies.h.) */
 #if GROUPED
 #define SCALES_OF(args, x, batch) ((args)->scale_##x + (batch) * (args)->stride_scale_##x)
 #else

@@ -10,7 +10,7 @@
  * is a contiguous row of the result. ld, pitch and the strides are in elements. */
 struct tgl_repack_job {
     const void *from;
-    void *to;        /* lines begin at multiples of 16 bytes, with zeros between the lines */
+    void *to;        /* lines begin at multiples of 16 bytes; the rest of their pitch is not used */
     long long ld;    /* distance between two rows of `from` in memory, whether it is transposed or
                         not */
     long long pitch; /* distance between two lines of the result */

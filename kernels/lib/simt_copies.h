@@ -23,15 +23,16 @@
 
 #define COPIES_MAX (A_COPIES > B_COPIES ? A_COPIES : B_COPIES)
 
-/* BY_LINES: whether each warp copies whole lines of an MN-major tile, if copies are narrower than
- * 16 bytes. A line (lib/simt_tiles.h) is here one k of the tile. RUN: the number of a thread's
- * copies in one line. They are constant distances apart, and share one address register. */
+/* BY_LINES: whether each warp copies whole lines of an MN-major tile: with INSIDE, if copies are
+ * narrower than 16 bytes. A line (lib/simt_tiles.h) is here one k of the tile. RUN: the number of a
+ * thread's copies in one line. They are constant distances apart, and share one address register.
+ */
 #define BY_LINES(edge, vec, order)                                                                 \
     (INSIDE && (order) == MN_MAJOR && (vec) < 4 && (edge) % (32 * (vec)) == 0 &&                   \
      BK % (SLICE_THREADS / 32) == 0)
 #define RUN(edge, vec) ((edge) / (32 * (vec)))
-/* FEW_ADDRESSES: whether the global addresses of a thread's copies, or of its runs of copies, are
- * kept in registers, because there are at most 4. */
+/* FEW_ADDRESSES: whether the global addresses of a thread's copies of an MN-major tile, or of its
+ * runs of copies, are kept in registers, because there are at most 4. */
 #define FEW_ADDRESSES(edge, vec, order)                                                            \
     (!IS_ALONG_K(order) &&                                                                         \
      COPIES(edge, vec, order) / (BY_LINES(edge, vec, order) ? RUN(edge, vec) : 1) <= 4)
@@ -209,7 +210,8 @@ static __device__ __forceinline__ unsigned swizzle(unsigned p, const int order)
  * lies a constant distance behind that of its base copy. The compiler therefore computes addresses
  * for base copies only, and LDGSTS has the distance as its immediate offset.
  *
- * K-major: the base copy is the first one that has the swizzle of copy i.
+ * K-major: the base copy is the first one whose row or column is equal to that of copy i modulo 4,
+ * because the swizzle moves both by the same number of floats.
  *
  * MN-major: the base copy is copy 0 if all copies are at constant distances from it. This is so
  * with BY_LINES, and if the number of copies of a line is a multiple of the number of threads, or

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Stores the results of gemm/simt.cu if ldd is not a multiple of 4, so that rows of D are unaligned
- * (UNALIGNED_D). A line is a row of the block's tile of D. If each thread stored its groups of four
+ * Stores the results of gemm/simt.cu with UNALIGNED_D: rows of D need not begin at multiples of 16
+ * bytes. A line is a row of the block's tile of D. If each thread stored its groups of four
  * elements by scalar stores, each store of a warp would touch four times the sectors that its
  * results occupy. Therefore the lines of a tile pass through shared memory, and each store of a
  * warp writes to the same aligned 128 bytes.

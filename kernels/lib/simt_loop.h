@@ -71,8 +71,8 @@ static __device__ __forceinline__ float simt_element_b(const float *b, const int
 }
 
 /* The schedule issues one copy before row number `from` of the FFMAs, and then one before every
- * `every`-th row. Returns the number of the copy to issue before row number `turn`; -1: none. In
- * the same way for loads, which are issued before single FFMAs. */
+ * `every`-th row. Returns the number of the copy to issue before row number `turn`; -1: none. For
+ * loads of fragments, `turn`, `from` and `every` count single FFMAs in place of rows. */
 static __device__ __forceinline__ int issue_at(int turn, const int from, const int every)
 {
     return turn >= from && (turn - from) % every == 0 ? (turn - from) / every : -1;
@@ -125,7 +125,7 @@ static __device__ __forceinline__ void await_tile(void)
     block_barrier();
 }
 
-/* acc := op(A) * op(B) over k. A, B: the first elements of the block's first tiles. rows, cols: how
+/* acc += op(A) * op(B) over k. A, B: the first elements of the block's first tiles. rows, cols: how
  * many rows and columns of D exist from the block's first ones on. row, col: the thread's first row
  * and column in the block's tile. is_idle: the warp has no results to store, and only copies. */
 static __device__ __forceinline__ void simt_multiply_tiles(float (*acc)[TN], struct stage *stages,

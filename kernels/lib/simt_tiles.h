@@ -51,7 +51,7 @@
 #define VEC_B 1 /* floats per copy: divides B's alignment, ldb and n; K-major, or with PAIRS: 1 */
 #endif
 #ifndef UNALIGNED_D
-#define UNALIGNED_D 0 /* 1: ldd is not a multiple of 4; tiles are stored line by line */
+#define UNALIGNED_D 0 /* 1: rows of D need not be aligned; tiles are stored line by line */
 #endif
 #ifndef WIDE_OFFSETS
 #define WIDE_OFFSETS 0 /* 1: a tile spans 4 GB or more of A or B */

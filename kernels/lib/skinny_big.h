@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Loads the big operand of gemm/skinny.cu. Each warp loads its own elements one step of K ahead of
- * the arithmetic, also across the ends of tiles, and waits for no other warp. STRAIGHT: the loads
- * go straight into registers. Without STRAIGHT, for F32 that does not allow 16-byte loads, cp.async
- * copies the elements to a ring of STAGES steps in shared memory, which belongs to the warp.
+ * Loads the big operand of gemm/skinny.cu. Each warp loads its own elements ahead of the
+ * arithmetic, also across the ends of tiles, and waits for no other warp. STRAIGHT: the loads go
+ * straight into registers, one step of K ahead. Without STRAIGHT, for F32 that does not allow
+ * 16-byte loads, cp.async copies the elements to a ring of STAGES steps in shared memory, which
+ * belongs to the warp: STAGES - 1 steps ahead.
  */
 #ifndef TGL_SKINNY_BIG_H
 #define TGL_SKINNY_BIG_H
@@ -25,7 +26,7 @@
 #define STAGE       ((ALONG_K ? WARP_TILE : WARP_STEP) * LINE)
 #define RING_FLOATS (STRAIGHT ? 0 : WARPS * STAGES * STAGE) /* rings of all warps */
 
-/* The state of a warp's loads, which run a step ahead of its arithmetic. */
+/* The state of a warp's loads, which run ahead of its arithmetic. */
 struct loader {
     const element_t *x[POINTERS]; /* addresses of this thread's next loads */
 #if STRAIGHT && CHUNKS > 1 && !ALONG_K

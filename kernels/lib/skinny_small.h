@@ -49,7 +49,7 @@
 
 #if IS_16_BITS
 
-/* Copies `depth` of K from `first` on, of all rows, unconverted, and zeros up to whole steps. The
+/* Copies `depth` of K from `first` on, of all rows, unconverted, and zeros up to PADDED(depth). The
  * copies are asynchronous if the operand is K-major and aligned. */
 static __device__ __forceinline__ void copy_small(accumulate_t *small, const struct operands *o,
                                                   int first, int depth)
@@ -143,7 +143,7 @@ static __device__ __forceinline__ void copy_small(accumulate_t *small, const str
 
 #endif
 
-/* The state of the copies of the small operand, if the block needs more than DEPTH of K. */
+/* The state of the copies of the small operand, if K is larger than DEPTH. */
 struct feeder {
     int k, to;     /* first k of the next copy; end of the segment's K */
     int unit, end; /* first unit of the next segment; end of the block's units (skinny_work.h) */

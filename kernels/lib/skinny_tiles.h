@@ -20,7 +20,7 @@
 #define COUNT 16 /* maximum rows or columns of the small operand: 1, 2, 4, 8 or 16 */
 #endif
 #ifndef VEC
-#define VEC 4 /* elements of a load: divides alignment, ld and edge of the big operand */
+#define VEC 4 /* elements of a load: divides the big operand's alignment, ld, and MN-major edge */
 #endif
 #ifndef RESULTS
 #define RESULTS 4 /* a thread has RESULTS x COUNT results; a multiple of PACK unless ALONG_K */

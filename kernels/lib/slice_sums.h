@@ -28,7 +28,7 @@ static __device__ __forceinline__ void add_slices(accumulate_t *acc, accumulate_
 #pragma unroll
             for (int e = 0; e < SUMS; e++)
                 acc[e] += sums[(s * SUMS + e) * SLICE_THREADS + thread];
-    SLICES_BARRIER(); /* all slices have read the sums */
+    SLICES_BARRIER(); /* the first slice has read the sums */
 }
 
 #endif

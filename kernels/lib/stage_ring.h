@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The ring of stages between a producer, which fills them by TMA, and the consumers. Each stage has
- * two mbarriers: `full` completes when the tiles, and block scale factors if there are any, have
- * arrived, and `empty` when all consumers have released the stage. Producer and consumers begin at
- * place {0, 0}. The producer waits at `empty` for parity ^ 1: in a new ring that is the phase
- * before the first, which counts as complete.
+ * The ring of stages between a producer, which fills them by TMA and cp.async, and the consumers.
+ * Each stage has two mbarriers: `full` completes when the tiles, and scale factors if there are
+ * any, have arrived, and `empty` when all consumers that read the stage have released it. Producer
+ * and consumers begin at place {0, 0}, or slice s of gemm/dmma.cu at stage s. The producer waits at
+ * `empty` for parity ^ 1: in a new ring that is the phase before the first, which counts as
+ * complete.
  */
 #ifndef TGL_STAGE_RING_H
 #define TGL_STAGE_RING_H

@@ -2,7 +2,7 @@
  *
  * A tensor map: a tensor in global memory and the box that a TMA copy moves. On a GPU it is the
  * driver's CUtensorMap, 128 bytes that only the hardware reads. The simulator has a layout of its
- * own. Plain C: the simulator's host code includes it, too.
+ * own. Plain C: the host code includes it, too.
  *
  * A kernel takes it by value, as `const __grid_constant__ struct tgl_tensor_map map`, and passes
  * its address to tma_load_2d() of lib/tma.h.

@@ -11,7 +11,7 @@
  *                          combined with TYPE_E5M2
  *     WGMMA_N              16, 32, 48, 64, 80, 96, 112, 128, 144, 160, 192, 224 or 256
  *     WGMMA_LEFT_K_MAJOR   1: the left tile is K-major in shared memory; 0: M-major
- *     WGMMA_RIGHT_K_MAJOR  1: the right tile is K-major; 0: N-major. TF32 and 8-bit types: only 1
+ *     WGMMA_RIGHT_K_MAJOR  1: the right tile is K-major; 0: N-major. TF32 and 8-bit types: both 1
  *     WGMMA_LEFT_IN_REGISTERS  1: the left tile is in registers, TF32 only; 0 by default
  *
  * With WGMMA_LEFT_IN_REGISTERS each thread passes unsigned left[4] to each wgmma. The thread must

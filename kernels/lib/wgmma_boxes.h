@@ -66,8 +66,8 @@ static __device__ __forceinline__ void store_boxes(const struct tgl_gemm_args *a
 }
 
 /* Stores a consumer's rows of a tile. boxes: the consumer's shared memory, which TMA has finished
- * reading. If the tile overlaps its neighbour, the threads store the part of the tile outside of
- * the overlap, because TMA cannot leave out the first rows or columns of a box. */
+ * reading. If the tile overlaps its neighbour, or has rows of another group, the threads store the
+ * rest of the tile, because TMA cannot leave out rows or columns of a box. */
 static __device__ __forceinline__ void store_by_tma(const struct tgl_gemm_args *args,
                                                     const struct epilogue_operands *with,
                                                     accumulate_t (*acc)[ACC], char *boxes,

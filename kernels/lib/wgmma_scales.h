@@ -8,9 +8,10 @@
  * or column of the tile, or one per block of 128 that the tile touches. One thread copies them:
  * factors of lines by TMA, and those of blocks by cp.async. TMA needs addresses and sizes that are
  * multiples of 16 bytes: without them a warp copies all by cp.async. Consumers load the factors of
- * a stage while the last wgmmas of the stage before run, so that no wgmma waits for them. When
- * consumers loaded them from global memory, 4096 cubed took 1.55 times as long as with constants in
- * their place (docs/notes/2026-11-28-gpu.md).
+ * a stage while the last wgmmas of the stage before run, so that no wgmma waits for them; factors
+ * of single columns of the right operand are read by promote(). When consumers loaded factors from
+ * global memory, 4096 cubed took 1.55 times as long as with constants in their place
+ * (docs/notes/2026-11-28-gpu.md).
  *
  * Of each 64 x 8 sums a thread holds two rows and two columns. A tile may begin at any multiple of
  * 8. Tiles of groups of rows may begin at any row, but then A has no blocks of 128 rows.
@@ -63,8 +64,8 @@ struct stage_factors {
 
 /* ---- Copies ---------------------------------------------------------------------------------- */
 
-/* Whether all factors of lines of an operand can be copied 16 bytes at a time. lines: all rows or
- * columns of the matrix, or of each matrix. */
+/* Whether all factors of lines of an operand can be copied 16 bytes at a time. lines: rows or
+ * columns of a matrix. stride: from the factors of a group's matrix to those of the next. */
 static __device__ __forceinline__ bool is_on_16_bytes(const struct block_scales *scales,
                                                       const int kind, int lines, long long stride)
 {
@@ -157,7 +158,8 @@ static __device__ __forceinline__ unsigned bulk_bytes(const struct factor_source
     return kind == SCALE_BLOCK ? 0 : (unsigned)source->count * 4;
 }
 
-/* Called by all threads of a warp: copies the factors of all stages of a unit. */
+/* Called by all threads of a warp, or by one thread if is_bulk: copies the factors of all stages of
+ * a unit. */
 static __device__ __forceinline__ void copy_unit_factors(struct stage_factors *factors,
                                                          struct ring *ring, struct ring_place *at,
                                                          const struct tgl_gemm_args *args,

@@ -93,10 +93,10 @@ static __device__ __forceinline__ void clear_after(unsigned char *tile, const in
         *(uint4 *)&tile[i / each * column + from + i % each] = zeros;
 }
 
-/* Called by the consumers when a unit's last stage has arrived. If the K of the group ends in this
- * stage, sets the rest of the left tile and of the right tile to 0, because its elements belong to
- * the next group. To set only one of the two tiles to 0 would not suffice: if the other tile has an
- * Inf or a NaN there, its product with 0 is NaN. */
+/* Called by the consumers when a stage has arrived. If the K of the group ends within this stage,
+ * sets the rest of the left tile and of the right tile to 0, because its elements do not belong to
+ * the group. To set only one of the two tiles to 0 would not suffice: if the other tile has an Inf
+ * or a NaN there, its product with 0 is NaN. */
 static __device__ __forceinline__ void clear_other_groups(unsigned char *stage,
                                                           const struct unit *u, int step)
 {

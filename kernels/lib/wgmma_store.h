@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Stores the sums of a consumer (a warpgroup that multiplies). Results of 16 bits are stored by TMA
- * (lib/wgmma_boxes.h) or by threads (lib/wgmma_spans.h), all other results by threads
- * (lib/wgmma_chunks.h).
+ * Stores the sums of a consumer (a warpgroup that multiplies). Results of 16 bits, if is_packed()
+ * (C is not read), are stored by TMA (lib/wgmma_boxes.h) or by threads (lib/wgmma_spans.h), all
+ * other results by threads (lib/wgmma_chunks.h).
  */
 #ifndef TGL_WGMMA_STORE_H
 #define TGL_WGMMA_STORE_H

@@ -46,10 +46,10 @@ static __device__ __forceinline__ float scaled(float x, struct scale scale)
  *
  * A sum is 0, or between 2^-59 (2^-24 squared, times 2^-11) and 2^61 (2^15 squared, times a k below
  * 2^31). The scale is applied as two factors. The first factor is in [2^-67, 2^113], so that the
- * first product is a normal number, and only the second product is rounded. A second factor below
- * 2^-145 is replaced by 2^-145: the result is then less than half of the least denormal number
- * anyway (docs/accuracy.md). A second factor above 2^127 occurs only if the sum is 0, in lines
- * whose words are 0. */
+ * first product is a normal number, or overflows as the result does, and only the second product is
+ * rounded. A second factor below 2^-145 is replaced by 2^-145: the result is then less than half of
+ * the least denormal number anyway (docs/accuracy.md). A second factor above 2^127 occurs only if
+ * the sum is 0, in lines whose words are 0. */
 static __device__ __forceinline__ float unscaled(float sum, int s)
 {
     const int e = -s, first = e < -67 ? -67 : e < 113 ? e : 113;

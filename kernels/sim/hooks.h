@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The interface between the simulator (the host) and a kernel that is compiled for it. The kernel's
- * shared object calls the host through tgl_sim_hooks. The host finds everything else in
- * tgl_sim_image, the only symbol that the object exports. Both sides include this file.
+ * shared object calls the host through tgl_sim_hooks. The host finds everything else in a
+ * tgl_sim_image, tgl_sim_object, the only symbol that the object exports. Both sides include this
+ * file.
  */
 #ifndef TGL_SIM_HOOKS_H
 #define TGL_SIM_HOOKS_H
@@ -20,7 +21,8 @@ typedef struct tgl_sim_loop {
 
 typedef struct tgl_sim_loops {
     const char *at;        /* the current basic block */
-    long long rounds_left; /* iterations until a loop counts as endless */
+    long long rounds_left; /* loop iterations that the thread may still run before its next barrier;
+                              with more it counts as endless */
     int depth;
     tgl_sim_loop loop[TGL_SIM_LOOPS]; /* the innermost loop is last */
 } tgl_sim_loops;

@@ -2,7 +2,7 @@
  *
  * The functions that a kernel compiled for the simulator calls: the functions behind CUDA's
  * keywords, and functions that the compiler calls for each access (-fsanitize=thread) and each
- * basic block (-fsanitize-coverage=trace-pc), in place of the sanitizers' run times. All these
+ * basic block (-fsanitize-coverage=trace-pc), in place of the sanitizers' run times. Most of these
  * functions call the host. They are compiled separately from the kernel, without these flags, and
  * linked to it.
  */
@@ -149,7 +149,8 @@ TGL_SIM_CALL(tgl_sim_wait_for_launches, (void), wait_for_launches)
 /* ---- Loops ----------------------------------------------------------------------------------- */
 
 /* Counts another iteration of the loop whose code begins at `begin` and extends at least to `end`.
- * If the loop is recorded already, it becomes the innermost one. Otherwise it is recorded. */
+ * If the loop is recorded already, it becomes the innermost one. Otherwise it is recorded, unless
+ * TGL_SIM_LOOPS enclosing loops are. */
 static void count_round(tgl_sim_loops *loops, const char *begin, const char *end)
 {
     const unsigned long long mix =
