@@ -137,6 +137,8 @@ static int parse(int argc, char **argv, check_options *o)
     if (o->schedules > 0 && o->csv != NULL) return cli_misuse("--schedules writes no --csv");
     if (o->accuracy && o->common.type == TGL_I8)
         return cli_misuse("--accuracy: products of i8 are exact, there are no errors to compare");
+    if (o->accuracy && (o->common.type == TGL_C64 || o->common.type == TGL_C128))
+        return cli_misuse("--accuracy compares products of real numbers only");
     return check_types(&o->common);
 }
 

@@ -134,6 +134,12 @@ class Check(Folder):
             self.assertEqual(result.code, 2)
             self.assertIn(message, result.err)
 
+    def test_accuracy_is_of_real_products(self):
+        for type in "c64", "c128":
+            result = tegula("check", "--accuracy", "--type", type, "--device", "cpu", "--small")
+            self.assertEqual(result.code, 2)
+            self.assertIn("--accuracy compares products of real numbers only", result.err)
+
     def test_epilogues(self):
         for device, cases in ("cpu", 60), ("sim", 6):
             result = tegula("check", "--cases", cases, "--epilogues", "--device", device, "--type", "f32",
