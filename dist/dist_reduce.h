@@ -11,7 +11,7 @@
 
 #include "dist_ring.h"
 
-/* Allocates plan->partial and plan->reduced. */
+/* Allocates plan->partial and plan->reduced, each if it is needed; else it stays NULL. */
 tgl_status dist_reduce_allocate(tgl_dist_plan *plan);
 void dist_reduce_free(tgl_dist_plan *plan);
 

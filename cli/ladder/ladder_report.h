@@ -20,8 +20,8 @@ typedef struct ladder_report {
     svg_chart chart;
 } ladder_report;
 
-/* The names of the simulator's counts, as columns of the CSV file and in the page, separated by
- * commas. */
+/* The names of the columns of the CSV file if it has the simulator's counts, separated by commas:
+ * date to max_error, then the counts. The page has the same columns. */
 extern const char ladder_counted_columns[];
 
 /* Opens the files whose paths are not NULL, and prints the heading. no_cublas: why cuBLAS is

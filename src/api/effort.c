@@ -12,8 +12,8 @@
 #include <time.h>
 
 static const double seconds_default = 0.2;
-static const double LOCK_SECONDS_MAX = 60; /* the longest wait: threads that measure one after
-                                              another take seconds, not minutes */
+static const double LOCK_SECONDS_MAX = 60; /* longest wait for dev->measuring: even several
+                                              threads in turn hold it for seconds only */
 
 /* Parses a number of seconds. False: the text is not a decimal number above 0. */
 static bool read_seconds(const char *text, double *seconds)

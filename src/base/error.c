@@ -41,7 +41,8 @@ static char *allocated_sentence(void)
     return has_key ? pthread_getspecific(key) : NULL;
 }
 
-/* Formats a text of at most SENTENCE_SIZE bytes in allocated memory; NULL: out of memory. */
+/* Formats a text of at most SENTENCE_SIZE bytes in allocated memory; NULL: out of memory, or the
+ * format is wrong. */
 static char *print_sentence(const char *format, va_list args)
 {
     va_list measured;

@@ -52,7 +52,7 @@ typedef struct tgl_staging {
     thread_pool pool;            /* host threads that copy */
     CUstream in, work, out;      /* copies to the GPU, products, copies from the GPU */
     CUevent loaded;              /* recorded after the latest copy in `in` */
-    CUevent computed;            /* recorded after the latest product in `work` */
+    CUevent computed;            /* recorded in `work` when a tile of D is complete */
     CUevent used[TGL_SLOTS_MAX]; /* one for each slot, recorded after the latest product that reads
                                     the slot; created when needed */
     tgl_chunk chunks[TGL_CHUNKS];

@@ -47,7 +47,7 @@ int tgl_chip_fp32_lanes(int capability);
 
 /* FLOPs of the tensor cores per SM and clock, by capability. Computed from data sheets and
  * architecture white papers: throughput / (SMs * boost clock). If chips of one capability differ,
- * the value is that of the GeForce chips. */
+ * the value is that of the GeForce chips, but for 7.5 that of the T4. */
 int tgl_chip_tensor_flops(int capability);
 int tgl_chip_tensor_f64_flops(int capability);
 

@@ -28,7 +28,7 @@ size_t tgl_box_bytes(const struct tgl_tensor_map *map);
 tgl_box_row tgl_box_row_at(const struct tgl_tensor_map *map, const int *at, int64_t number);
 
 /* Copies a box from global to shared memory, with its swizzle. Elements outside the tensor are
- * 0. */
+ * 0. A tensor of TF32 is rounded to TF32. */
 void tgl_box_to_shared(const struct tgl_tensor_map *map, const int *at, char *shared);
 
 /* Copies a box from shared memory to `data`, row after row without gaps, undoing the swizzle. */

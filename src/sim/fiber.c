@@ -66,7 +66,7 @@ void tgl_fiber_swap_stacks(void **from, void *to);
 void tgl_fiber_start(void);
 
 #if defined(__x86_64__)
-/* SAVED: number of registers that are saved, in this order: r15 r14 r13 r12 rbx rbp. ENTRY,
+/* SAVED: number of saved registers, by ascending address: r15 r14 r13 r12 rbx rbp. ENTRY,
  * ARGUMENT: the indices of rbx and r12 in this order. */
 enum { SAVED = 6, ENTRY = 4, ARGUMENT = 3 };
 __asm__(".text\n"

@@ -20,7 +20,7 @@
  *     of the host, that use the same device memory or pinned memory, if at least one writes
  *     (fake_order.c)
  *   - a module unloaded, or left in a context that is released, while its kernels may run
- *   - counters that are not zero when a list begins
+ *   - counters of split-K tiles that are not zero when the kernel that uses them begins
  *   - a call in the destructor of a user object
  *   - a stream that waits for a word of memory that no other stream writes (fake_peers.c)
  *
