@@ -128,20 +128,18 @@ static bool rows_share_few_sets(const plan_input *in)
            in->largest.rows * in->shape->k * in->element > in->l2;
 }
 
+/* The least columns of a rectangle of C for which copies of the rows of A are faster to read, even
+ * if they do not share few sets; INT64_MAX: there are none. */
+static int64_t copy_columns(const plan_input *in)
+{
+    return in->model->copy_min_columns > 0 ? in->model->copy_min_columns : INT64_MAX;
+}
+
 /* Whether packing an untransposed A pays, because the tiles read the packed copy faster. */
 static bool is_copy_faster(const plan_input *in)
 {
-    const int min_columns = in->model->copy_min_columns;
     return (in->model->copies_few_sets && rows_share_few_sets(in)) ||
-           (min_columns > 0 && in->largest.columns >= min_columns);
-}
-
-/* The least columns of a rectangle of C for which an untransposed A is packed, unless the rectangle
- * is small. Rows that share few sets are not considered. Strips never pack A. */
-static int64_t copy_columns(const plan_input *in)
-{
-    const int min_columns = in->model->copy_min_columns;
-    return min_columns > 0 && in->shape->k > in->model->strip_steps ? min_columns : INT64_MAX;
+           in->largest.columns >= copy_columns(in);
 }
 
 /* Bytes of A that the multiply-adds of a rectangle read, if each reads its element from memory. The
@@ -320,7 +318,9 @@ static void size_workspace(const plan_input *in, cpu_plan *plan)
 static void plan_gemm(plan_input *in, cpu_plan *plan)
 {
     plan->path = CPU_PATH_GEMM;
-    in->largest = tgl_cpu_share(in->shape, in->threads, copy_columns(in), plan);
+    const bool has_copies = in->shape->k > in->model->strip_steps; /* strips never pack A */
+    in->largest =
+        tgl_cpu_share(in->shape, in->threads, has_copies ? copy_columns(in) : INT64_MAX, plan);
     choose_packing(in, plan);
     if (is_in_strips(in, plan))
         choose_strips(in, plan);
