@@ -121,13 +121,12 @@ static reference_element apply_epilogue(const contest *t, const contest_check *c
 
 /* The greatest error e (reference.h) that an element of this contestant's result may have. All
  * contestants compute in the arithmetic of the problem's compute mode. A peer (another library) may
- * also round partial sums to the type of the result. */
+ * also round partial sums to the type of the result. Sums that tensor cores cut are not allowed
+ * for: the inputs, and so the errors, have both signs. */
 static double bound_of(const contest *t, const contestant *c, bool has_epilogue)
 {
     const tgl_problem *p = &t->problem;
-    return error_bound(p->k * element_parts(p->type_a)) +
-           error_of_rounded_inputs(p->type_a, p->compute) +
-           error_of_f8_sums(p->type_a, p->compute, p->k) +
+    return error_bound_of(p, false) +
            (c->peer != NULL ? error_of_rounded_sums(t->operands.result.type, p->k) : 0) +
            (has_epilogue ? EPILOGUE_ERRORS : 0);
 }
