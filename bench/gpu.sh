@@ -3,7 +3,7 @@
 #
 # gpu.sh BUILD [RESULTS]: runs the checks before a release, on a machine with an NVIDIA GPU and the CUDA toolkit.
 # `make gpu` builds and calls it. Runs the tests that need a GPU; random products, huge ones and accuracy;
-# compute-sanitizer with kernels for F32, F64, F16 and BF16; the ladder and the bench compared with cuBLAS. Writes
+# compute-sanitizer with kernels of all types; the ladder and the bench compared with cuBLAS. Writes
 # CSV files to bench/results/CHIP. Continues after a failure, prints a summary, and fails if a step failed.
 # CHECK_CASES and SANITIZE_CASES in the environment set the number of products of most steps.
 set -u
@@ -70,11 +70,12 @@ options_of() {
   esac
 }
 
-types="f16 bf16 tf32 f64 accurate"
+types="f16 bf16 tf32 f64 e4m3 e5m2 i8 c64 c128 accurate"
 for type in $types; do
   # shellcheck disable=SC2046 # the options are words
   check "random products, $type" --kernel gemm --in-turn --cases "${CHECK_CASES:-5000}" $(options_of "$type")
 done
+check "random products, e4m3 in FAST" --kernel gemm --in-turn --cases "${CHECK_CASES:-5000}" --type e4m3 --compute fast
 check "accuracy beside cuBLAS" --accuracy --compute ieee --csv "$results/accuracy-ieee.csv"
 check "accuracy of ACCURATE" --accuracy --compute accurate --csv "$results/accuracy-accurate.csv"
 check "huge products" --huge --kernel gemm

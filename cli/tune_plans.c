@@ -21,6 +21,8 @@ typedef struct tuner {
     const tune_settings *settings;
     peer peer; /* cuBLAS, if settings->has_peer */
     kept_matrices kept;
+    char wrong[256]; /* what is wrong with Tegula's product; empty: it is right, or was not compared
+                      */
 } tuner;
 
 /* ---- The peer -------------------------------------------------------------------------------- */
@@ -67,7 +69,8 @@ static bool make_tight(const tgl_problem *p, tgl_problem *tight)
 }
 
 /* Times cuBLAS and the plan in turn, and stores their ratio in the wisdom. *ratio := time of cuBLAS
- * / time of the plan; 0: cuBLAS does not support the product, or one of the results was wrong. */
+ * / time of the plan; 0: cuBLAS does not support the product, or one of the results was wrong. A
+ * wrong result of the plan is described in t->wrong. */
 static tgl_status compare(tuner *t, const tgl_problem *p, double *ratio)
 {
     double best_fma[2] = {0};
@@ -84,6 +87,7 @@ static tgl_status compare(tuner *t, const tgl_problem *p, double *ratio)
     tgl_status status = contest_run(&c, &settings, p);
     if (status == TGL_OK && c.error[0] == '\0' && c.all[1].right) *ratio = c.all[1].ratio;
     if (*ratio > 0) status = tgl_plan_set_peer(c.plan, *ratio);
+    if (status == TGL_OK) snprintf(t->wrong, sizeof t->wrong, "%s", c.error);
     contest_release(&c);
     return status;
 }
@@ -119,6 +123,7 @@ static tgl_status measure(tuner *t, int i)
     tgl_plan *plan;
     tgl_problem tight;
     double ratio = 0;
+    t->wrong[0] = '\0';
     CLI_TRY(tgl_plan_create(t->dev, p, &options, &plan));
     const bool is_printed = print_plan(p, plan);
     const bool has_peer = t->settings->has_peer && !has_epilogue &&
@@ -162,8 +167,9 @@ static int tune_all(tuner *t)
         progress_update(&line, i, what.text);
         const tgl_status status = measure(t, i);
         progress_clear(&line);
-        if (status == TGL_OK) continue;
-        code = cli_fail_at(what.text, status);
+        if (status == TGL_OK && t->wrong[0] == '\0') continue;
+        code = status != TGL_OK ? cli_fail_at(what.text, status)
+                                : cli_fail("%s: the product is wrong: %s", what.text, t->wrong);
         if (status == TGL_DEVICE_LOST) break;
     }
     progress_clear(&line);

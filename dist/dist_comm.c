@@ -56,6 +56,32 @@ static const char *transport_error(const tgl_dist_transport *t)
     return NULL;
 }
 
+tgl_dist *dist_reserve(int ranks)
+{
+    tgl_dist *dist = calloc(1, sizeof *dist);
+    if (dist == NULL) return NULL;
+    dist->room = malloc((size_t)DIST_ROOM * (size_t)ranks);
+    if (dist->room != NULL) return dist;
+    free(dist);
+    return NULL;
+}
+
+void dist_fill(tgl_dist *reserved, const tgl_dist_transport *transport, tgl_device *dev,
+               const tgl_dist_machine *machine)
+{
+    reserved->transport = *transport;
+    reserved->dev = dev;
+    reserved->machine = dist_machine_of(machine);
+    if (transport->collect == NULL) reserved->machine.collective_s = 0;
+}
+
+void dist_discard(tgl_dist *dist)
+{
+    if (dist == NULL) return;
+    free(dist->room);
+    free(dist);
+}
+
 tgl_status tgl_dist_open(const tgl_dist_transport *transport, tgl_device *dev,
                          const tgl_dist_machine *machine, tgl_dist **dist)
 {
@@ -63,17 +89,13 @@ tgl_status tgl_dist_open(const tgl_dist_transport *transport, tgl_device *dev,
     if (transport == NULL) return dist_fail(TGL_BAD_ARGUMENT, "the transport is NULL");
     const char *error = transport_error(transport);
     if (error == NULL && (dev == NULL || dist == NULL)) error = "the device or dist is NULL";
-    tgl_dist *made = error == NULL ? malloc(sizeof *made) : NULL;
-    void *room = made != NULL ? malloc((size_t)DIST_ROOM * (size_t)transport->ranks) : NULL;
-    if (made == NULL || room == NULL) {
-        free(made);
+    tgl_dist *made = error == NULL ? dist_reserve(transport->ranks) : NULL;
+    if (made == NULL) {
         if (transport->close != NULL) transport->close(transport->state);
         if (error != NULL) return dist_fail(TGL_BAD_ARGUMENT, "%s", error);
         return dist_fail(TGL_NO_MEMORY, "no memory for a communicator");
     }
-    *made = (tgl_dist){
-        .transport = *transport, .dev = dev, .machine = dist_machine_of(machine), .room = room};
-    if (transport->collect == NULL) made->machine.collective_s = 0;
+    dist_fill(made, transport, dev, machine);
     *dist = made;
     return TGL_OK;
 }
@@ -82,8 +104,7 @@ void tgl_dist_close(tgl_dist *dist)
 {
     if (dist == NULL) return;
     dist->transport.close(dist->transport.state);
-    free(dist->room);
-    free(dist);
+    dist_discard(dist);
 }
 
 int tgl_dist_rank(const tgl_dist *dist)

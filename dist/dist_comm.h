@@ -23,6 +23,14 @@ struct tgl_dist {
  * rank without free memory can still tell the others that it has none. */
 enum { DIST_ROOM = 1024 };
 
+/* The memory of a communicator: allocates, fills in, and frees it. After dist_fill() the
+ * communicator owns the transport. dist_reserve() returns NULL without memory; dist_discard()
+ * accepts NULL and does not close the transport. */
+tgl_dist *dist_reserve(int ranks);
+void dist_fill(tgl_dist *reserved, const tgl_dist_transport *transport, tgl_device *dev,
+               const tgl_dist_machine *machine);
+void dist_discard(tgl_dist *dist);
+
 /* A copy of *given with defaults for the members that are 0. given: NULL for all defaults. */
 tgl_dist_machine dist_machine_of(const tgl_dist_machine *given);
 

@@ -139,6 +139,15 @@ static void multiply(tgl_dist_plan *plan, dist_ring_call *call, const dist_produ
     if (call->product == TGL_OK) call->product = status;
 }
 
+/* sum += part, for `lines` lines of `width` elements. */
+static void add_part(const tgl_dist_plan *plan, dist_ring_call *call, void *sum, const void *part,
+                     int64_t lines, int64_t width)
+{
+    const tgl_status status =
+        dist_add(&plan->dist->transport, type_of_sums(plan), sum, width, part, width, lines, width);
+    if (call->product == TGL_OK) call->product = status;
+}
+
 /* This rank's product alpha*A*B for the rows (or columns) [first, first + length) of C. The caller
  * sets C and D. */
 static dist_product product_of(const tgl_dist_plan *plan, const dist_ring_call *call, int64_t first,
@@ -195,8 +204,7 @@ static const void *bias_of(const tgl_dist_plan *plan, const dist_ring_call *call
 }
 
 /* received += beta*C, for a chunk of this rank's shard. */
-static tgl_status add_own_c(tgl_dist_plan *plan, dist_ring_call *call, const chunk *c,
-                            void *received)
+static void add_own_c(tgl_dist_plan *plan, dist_ring_call *call, const chunk *c, void *received)
 {
     const dist_task *task = &plan->task;
     dist_product p = product_of(plan, call, c->first, c->length);
@@ -210,8 +218,7 @@ static tgl_status add_own_c(tgl_dist_plan *plan, dist_ring_call *call, const chu
     p.C = own_chunk(plan, call, c);
     p.D = plan->ring.scratch;
     multiply(plan, call, &p);
-    return dist_add(&plan->dist->transport, type_of_sums(plan), received, ld, plan->ring.scratch,
-                    ld, p.problem.m, p.problem.n);
+    add_part(plan, call, received, plan->ring.scratch, p.problem.m, ld);
 }
 
 /* The product adds what was received, which has the layout of its C: as its residual if it may, and
@@ -238,11 +245,11 @@ static bool has_activation(const tgl_dist_plan *plan)
 /* C := activation(product + received + beta*C + bias) + residual, for a chunk of this rank's shard.
  * multiplies: whether to compute `product`, this rank's product, and add it; false if `received`
  * contains it already. residual: has the layout of `received`; NULL: none. */
-static tgl_status finish_chunk(tgl_dist_plan *plan, dist_ring_call *call, const chunk *c,
-                               void *received, bool multiplies, const void *residual)
+static void finish_chunk(tgl_dist_plan *plan, dist_ring_call *call, const chunk *c, void *received,
+                         bool multiplies, const void *residual)
 {
     const dist_task *task = &plan->task;
-    if (call->beta != 0) DIST_TRY(add_own_c(plan, call, c, received));
+    if (call->beta != 0) add_own_c(plan, call, c, received);
     dist_product p = product_of(plan, call, c->first, c->length);
     if (!multiplies) p.problem.k = 0;
     p.C = received;
@@ -254,7 +261,6 @@ static tgl_status finish_chunk(tgl_dist_plan *plan, dist_ring_call *call, const 
     p.has_epilogue = task->epilogue.size > 0;
     p.bias = bias_of(plan, call, c);
     multiply(plan, call, &p);
-    return TGL_OK;
 }
 
 /* ---- Groups ---------------------------------------------------------------------------------- */
@@ -399,8 +405,8 @@ static tgl_status run_chunks(tgl_dist_plan *plan, dist_ring_call *call)
             continue;
         }
         if (c.length > 0)
-            DIST_TRY(finish_chunk(
-                plan, call, &c, plan->ring.received[(t - chunks) % plan->ring.slots], true, NULL));
+            finish_chunk(plan, call, &c, plan->ring.received[(t - chunks) % plan->ring.slots], true,
+                         NULL);
         if (plan->has_copies) DIST_TRY(begin_copies(plan, call, t - sent, &copies[t - sent]));
         if (plan->has_copies && t > sent)
             DIST_TRY(finish_copies(plan, call, t - sent - 1, &copies[t - sent - 1]));
@@ -475,9 +481,10 @@ static tgl_status run_whole(tgl_dist_plan *plan, dist_ring_call *call)
         else if (rank == t->ranks - 1 && !has_activation(plan))
             residual = part;
         else
-            DIST_TRY(dist_add(t, type_of_sums(plan), sum, width, part, width, lines, width));
+            add_part(plan, call, sum, part, lines, width);
     }
-    return finish_chunk(plan, call, &own, sum, false, residual);
+    finish_chunk(plan, call, &own, sum, false, residual);
+    return TGL_OK;
 }
 
 tgl_status dist_ring_run(tgl_dist_plan *plan, dist_ring_call *call)

@@ -31,15 +31,15 @@ typedef struct dist_ring_call {
     double alpha, beta;
     const void *A, *B, *bias;
     void *C;
-    tgl_status product; /* first failure of this rank's products, else TGL_OK */
+    tgl_status product; /* first failure of this rank's products and additions, else TGL_OK */
 } dist_ring_call;
 
 /* Allocates plan->ring. plan->owned and plan->has_copies must be set. */
 tgl_status dist_ring_allocate(tgl_dist_plan *plan);
 void dist_ring_free(tgl_dist_plan *plan);
 
-/* Runs a product in a ring. If a product of this rank fails, sets call->product to its status and
- * goes on to send and receive. Returns the status of the communication. */
+/* Runs a product in a ring. If a product or an addition of this rank fails, sets call->product to
+ * its status and goes on to send and receive. Returns the status of the communication. */
 tgl_status dist_ring_run(tgl_dist_plan *plan, dist_ring_call *call);
 
 #endif

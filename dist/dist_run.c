@@ -6,8 +6,8 @@
  * - the partial sums of step t-1 are sent to the owners of C, unless C stays where it is. If the
  *   panels are along k, the sums are sent once, after the last step.
  *
- * A rank whose product fails goes on to send and receive, so that no other rank waits for it. At
- * the end all ranks agree on the status.
+ * A rank whose product or addition fails goes on to send and receive, so that no other rank waits
+ * for it. At the end all ranks agree on the status.
  */
 #include "dist_error.h"
 #include "dist_reduce.h"
@@ -21,7 +21,7 @@ typedef struct run {
     void *C;
     const void *bias;
     void *sums;         /* plan->sums, or this rank's part of C if C can hold the sums */
-    tgl_status product; /* first failure of this rank's products, else TGL_OK */
+    tgl_status product; /* first failure of this rank's products and additions, else TGL_OK */
 } run;
 
 /* ---- Operands -------------------------------------------------------------------------------- */
@@ -107,10 +107,12 @@ static tgl_status begin_delivery(run *r, int64_t step)
 
 static tgl_status finish_delivery(run *r, int64_t step)
 {
-    return dist_check_link(r->plan->dist,
-                           dist_transfer_finish(&r->plan->transfer[OPERAND_C],
-                                                &r->plan->dist->transport, step,
-                                                buffer_of(r, OPERAND_C, step), r->sums));
+    dist_transfer *transfer = &r->plan->transfer[OPERAND_C];
+    transfer->sum = r->product;
+    const tgl_status status = dist_transfer_finish(transfer, &r->plan->dist->transport, step,
+                                                   buffer_of(r, OPERAND_C, step), r->sums);
+    r->product = transfer->sum;
+    return dist_check_link(r->plan->dist, status);
 }
 
 /* If each rank has a copy of C: sends to all ranks the rows that this rank has added up. */

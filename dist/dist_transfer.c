@@ -109,8 +109,18 @@ static tgl_status pack(const dist_transfer *t, const tgl_dist_transport *transpo
     return TGL_OK;
 }
 
-static tgl_status unpack(const dist_transfer *t, const tgl_dist_transport *transport,
-                         const piece *p, char *base, const char *packed)
+/* target += source, for a rectangle of elements. */
+static void add(dist_transfer *t, const tgl_dist_transport *transport, void *target,
+                int64_t ld_target, const void *source, int64_t ld_source, int64_t lines,
+                int64_t count)
+{
+    const tgl_status status =
+        dist_add(transport, t->type, target, ld_target, source, ld_source, lines, count);
+    if (t->sum == TGL_OK) t->sum = status;
+}
+
+static tgl_status unpack(dist_transfer *t, const tgl_dist_transport *transport, const piece *p,
+                         char *base, const char *packed)
 {
     shared_rects shared = shared_start(&p->mine, &p->other);
     while (shared_next(&shared)) {
@@ -118,8 +128,7 @@ static tgl_status unpack(const dist_transfer *t, const tgl_dist_transport *trans
         const size_t bytes = (size_t)columns.length * t->element;
         char *at = base + (size_t)(rows.x * t->ld_to + columns.x) * t->element;
         if (t->adds)
-            DIST_TRY(dist_add(transport, t->type, at, t->ld_to, packed, columns.length, rows.length,
-                              columns.length));
+            add(t, transport, at, t->ld_to, packed, columns.length, rows.length, columns.length);
         else
             DIST_TRY(dist_copy(transport, at, (size_t)t->ld_to * t->element, packed, bytes,
                                rows.length, bytes));
@@ -130,8 +139,8 @@ static tgl_status unpack(const dist_transfer *t, const tgl_dist_transport *trans
 
 /* For the elements that are both in this rank's part in `from` (source) and in its part in `to`
  * (target): copies or adds the source to the target. */
-static tgl_status move_own(const dist_transfer *t, const tgl_dist_transport *transport,
-                           int64_t step, const char *source, char *target)
+static tgl_status move_own(dist_transfer *t, const tgl_dist_transport *transport, int64_t step,
+                           const char *source, char *target)
 {
     const piece p = piece_received(t, transport->rank, transport->rank, step);
     shared_rects shared = shared_start(&p.mine, &p.other);
@@ -140,8 +149,7 @@ static tgl_status move_own(const dist_transfer *t, const tgl_dist_transport *tra
         const char *from = source + (size_t)(rows.y * t->ld_from + columns.y) * t->element;
         char *to = target + (size_t)(rows.x * t->ld_to + columns.x) * t->element;
         if (t->adds)
-            DIST_TRY(dist_add(transport, t->type, to, t->ld_to, from, t->ld_from, rows.length,
-                              columns.length));
+            add(t, transport, to, t->ld_to, from, t->ld_from, rows.length, columns.length);
         else
             DIST_TRY(dist_copy(transport, to, (size_t)t->ld_to * t->element, from,
                                (size_t)t->ld_from * t->element, rows.length,

@@ -34,6 +34,8 @@ typedef struct dist_transfer {
                        the whole matrix, and in `from` each rank has the same number of its rows */
     bool stages; /* messages are received into slot.staged, because other ranks can write only into
                     memory of tgl_dist_transport.allocate */
+    tgl_status sum; /* first failure of an addition since the caller has set it to TGL_OK. The
+                       transfer goes on, so that no other rank waits for this one */
     size_t packed_bytes, staged_bytes; /* bytes of the buffers of a slot */
     dist_slot slot[2];
 } dist_transfer;

@@ -9,8 +9,6 @@
 #include "dist_error.h"
 #include "transport_nccl.h"
 
-#include <stdlib.h>
-
 /* What rank 0 tells the other ranks. */
 typedef struct offer {
     ncclResult_t result;
@@ -36,12 +34,9 @@ static tgl_status open_collecting(nccl_transport *t)
     }
     offer own = {.result = ncclSuccess};
     if (t->rank == 0) own.result = t->nccl.ncclGetUniqueId(&own.id);
-    offer *all = calloc((size_t)t->ranks, sizeof *all);
-    tgl_status status = all != NULL ? nccl_gather(t, &own, all, sizeof own)
-                                    : dist_fail(TGL_NO_MEMORY, "no memory for %d ranks", t->ranks);
-    if (status == TGL_OK && all != NULL) status = join(t, &all[0]);
-    free(all);
-    return status;
+    _Static_assert(sizeof own <= NCCL_ROOM, "room for what rank 0 tells");
+    DIST_TRY(nccl_gather(t, &own, t->room, sizeof own));
+    return join(t, t->room);
 }
 
 static int nccl_type(tgl_type type)

@@ -4,7 +4,12 @@
  * NCCL. If all are processes of one host, they then share memory (rendezvous.h) and map each
  * other's flags: words of device memory by which their GPUs wait for each other. The copy engines
  * of the GPUs then move the data. If a rank cannot do this, NCCL moves the data (transport_nccl.c).
+ *
+ * A rank without host memory introduces itself, too, and says so: all ranks then return
+ * TGL_NO_MEMORY, and none waits for it. The state of the transport is therefore on the stack until
+ * it is open.
  */
+#include "dist_comm.h"
 #include "dist_error.h"
 #include "gpu_machine.h"
 #include "tegula/nccl.h"
@@ -13,6 +18,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* A transport that is being opened, and the memory that it needs when it is open. */
+typedef struct opening {
+    nccl_transport t;
+    nccl_transport *place; /* where `t` goes; NULL: no memory */
+    tgl_dist *dist;        /* not filled in; NULL: no memory */
+} opening;
 
 /* ---- The device and the communicator --------------------------------------------------------- */
 
@@ -85,12 +97,30 @@ static tgl_status open_comm(nccl_transport *t, const tgl_nccl_options *o, int or
     DIST_TRY(o->comm != NULL ? take_comm(t, o->comm, ordinal) : make_comm(t, o));
     const size_t bytes = NCCL_ROUND_BYTES * ((size_t)t->ranks + 1);
     gpu_driver *d = &t->driver;
-    t->peers = calloc((size_t)t->ranks, sizeof *t->peers);
-    if (t->peers == NULL) return dist_fail(TGL_NO_MEMORY, "no memory for %d ranks", t->ranks);
     DIST_TRY(gpu_driver_check(d, d->cuMemHostAlloc((void **)&t->round_host, bytes, 0),
                               "cuMemHostAlloc()"));
     return gpu_driver_check(d, d->cuMemAlloc((CUdeviceptr *)&t->round_device, bytes),
                             "cuMemAlloc()");
+}
+
+/* Allocates the host memory of a transport with a known number of ranks. */
+static void allocate(opening *o)
+{
+    nccl_transport *t = &o->t;
+    const size_t ranks = (size_t)t->ranks, in_group = 2 * ranks;
+    t->peers = calloc(ranks, sizeof *t->peers);
+    t->room = malloc(NCCL_ROOM * ranks);
+    t->received = malloc(sizeof *t->received * NCCL_GROUPS * in_group);
+    for (size_t i = 0; i < NCCL_GROUPS && t->received != NULL; i++)
+        t->groups[i].received = t->received + i * in_group;
+    o->place = malloc(sizeof *o->place);
+    o->dist = dist_reserve(t->ranks);
+}
+
+static bool has_memory(const opening *o)
+{
+    return o->t.peers != NULL && o->t.room != NULL && o->t.received != NULL && o->place != NULL &&
+           o->dist != NULL;
 }
 
 /* ---- Introductions --------------------------------------------------------------------------- */
@@ -100,6 +130,7 @@ typedef struct introduction {
     char host[40]; /* boot id of the Linux kernel, which identifies the host; empty: unknown */
     CUuuid gpu;
     char meeting[RENDEZVOUS_NAME]; /* name of the shared memory that rank 0 has made; empty: none */
+    int has_memory;                /* 0: the rank has no host memory for the transport */
     int has_flags;                 /* 0: the rank has no flags, or the caller wants NCCL only */
     CUipcMemHandle flags;
 } introduction;
@@ -128,18 +159,29 @@ static void make_flags(nccl_transport *t, introduction *own)
                      d->cuIpcGetMemHandle(&own->flags, flags) == CUDA_SUCCESS;
 }
 
-static introduction introduce(nccl_transport *t, bool uses_nccl)
+static introduction introduce(nccl_transport *t, bool has_memory, bool uses_nccl)
 {
-    introduction own = {.has_flags = 0};
+    introduction own = {.has_memory = has_memory};
     t->driver.cuDeviceGetUuid(&own.gpu, t->device);
     read_host(own.host);
-    if (uses_nccl) return own;
+    if (uses_nccl || !has_memory) return own;
     make_flags(t, &own);
     if (t->rank == 0 && t->ranks > 1) {
         t->meeting = rendezvous_make(t->ranks, t->timeout_s, own.meeting);
         if (t->meeting == NULL) own.meeting[0] = '\0';
     }
     return own;
+}
+
+/* all: what the ranks have told; NULL: this rank has no memory for it. */
+static tgl_status check_memory(const nccl_transport *t, const introduction *all)
+{
+    int rank = all == NULL ? t->rank : 0;
+    while (all != NULL && rank < t->ranks && all[rank].has_memory)
+        rank++;
+    if (rank == t->ranks) return TGL_OK;
+    return dist_fail(TGL_NO_MEMORY, "rank %d has no memory for a communicator of %d ranks", rank,
+                     t->ranks);
 }
 
 static tgl_status check_gpus(const nccl_transport *t, const introduction *all)
@@ -160,6 +202,20 @@ static bool has_several_hosts(const nccl_transport *t, const introduction *all)
     return false;
 }
 
+/* Makes the tables of the blocks of each rank that this rank will map. They get longer in a run
+ * only if a rank's pool has had very many blocks. */
+static bool make_tables(nccl_transport *t)
+{
+    enum { BLOCKS = 512 };
+    for (int rank = 0; rank < t->ranks; rank++) {
+        nccl_peer *peer = &t->peers[rank];
+        peer->mapped = calloc(BLOCKS, sizeof *peer->mapped);
+        if (peer->mapped == NULL) return false;
+        peer->room = BLOCKS;
+    }
+    return true;
+}
+
 /* Whether this rank can use the copy engines: all ranks are on one host, and this rank has mapped
  * the shared memory and the flags of all ranks. */
 static bool meet(nccl_transport *t, const introduction *all)
@@ -167,6 +223,7 @@ static bool meet(nccl_transport *t, const introduction *all)
     if (t->has_several_hosts || all[0].host[0] == '\0') return false;
     for (int rank = 0; rank < t->ranks; rank++)
         if (!all[rank].has_flags) return false;
+    if (!make_tables(t)) return false;
     if (t->rank != 0) t->meeting = rendezvous_join(t->rank, t->ranks, t->timeout_s, all[0].meeting);
     if (t->meeting == NULL) return false;
     for (int rank = 0; rank < t->ranks; rank++) {
@@ -185,33 +242,32 @@ static tgl_status choose_engine(nccl_transport *t, bool can_meet)
 {
     const int mine = can_meet;
     bool all_can = true;
-    int *all = calloc((size_t)t->ranks, sizeof *all);
-    if (all == NULL) return dist_fail(TGL_NO_MEMORY, "no memory for %d ranks", t->ranks);
-    const tgl_status status = nccl_gather(t, &mine, all, sizeof mine);
+    const int *all = t->room;
+    const tgl_status status = nccl_gather(t, &mine, t->room, sizeof mine);
     for (int rank = 0; rank < t->ranks; rank++)
         all_can = all_can && all[rank];
-    free(all);
     if (status == TGL_OK && all_can) return TGL_OK;
     rendezvous_close(t->meeting);
     t->meeting = NULL;
     return status;
 }
 
-static tgl_status introduce_all(nccl_transport *t, bool uses_nccl)
+static tgl_status introduce_all(nccl_transport *t, bool has_memory, bool uses_nccl)
 {
-    const introduction own = introduce(t, uses_nccl);
-    introduction *all = calloc((size_t)t->ranks, sizeof *all);
-    tgl_status status = all != NULL ? nccl_gather(t, &own, all, sizeof own)
-                                    : dist_fail(TGL_NO_MEMORY, "no memory for %d ranks", t->ranks);
-    if (status == TGL_OK && all != NULL) t->has_several_hosts = has_several_hosts(t, all);
-    if (status == TGL_OK && all != NULL) status = check_gpus(t, all);
-    if (status == TGL_OK && all != NULL) status = choose_engine(t, meet(t, all));
+    _Static_assert(sizeof(introduction) <= NCCL_ROOM, "room for an introduction");
+    const introduction own = introduce(t, has_memory, uses_nccl), *all = t->room;
+    tgl_status status = nccl_gather(t, &own, t->room, sizeof own);
+    if (status == TGL_OK) status = check_memory(t, has_memory ? all : NULL);
+    if (status == TGL_OK) status = check_gpus(t, all);
+    if (status == TGL_OK) {
+        t->has_several_hosts = has_several_hosts(t, all);
+        status = choose_engine(t, meet(t, all));
+    }
     if (own.meeting[0] != '\0') rendezvous_unlink(own.meeting);
     if (status != TGL_OK) { /* so that close_memory() does not wait for the other ranks */
         rendezvous_close(t->meeting);
         t->meeting = NULL;
     }
-    free(all);
     return status;
 }
 
@@ -233,13 +289,11 @@ static void unmap_peers(nccl_transport *t)
  * may never unmap the memory: the memory is then not freed. */
 static void close_memory(nccl_transport *t)
 {
-    char mine = 0, *all = malloc((size_t)t->ranks);
+    const char mine = 0;
     unmap_peers(t);
     const bool is_free =
-        !t->is_lost &&
-        (t->meeting == NULL ||
-         (all != NULL && rendezvous_gather(t->meeting, &mine, all, sizeof mine) == TGL_OK));
-    free(all);
+        !t->is_lost && (t->meeting == NULL ||
+                        rendezvous_gather(t->meeting, &mine, t->room, sizeof mine) == TGL_OK);
     gpu_pool_free(&t->pool, !is_free);
     if (is_free && t->flags != NULL) t->driver.cuMemFree((CUdeviceptr)t->flags);
     if (t->round_device != NULL) t->driver.cuMemFree((CUdeviceptr)t->round_device);
@@ -249,16 +303,15 @@ static void close_memory(nccl_transport *t)
 static void close_streams(nccl_transport *t)
 {
     CUstream const streams[] = {t->sending, t->rescuing};
-    for (int i = 0; i < NCCL_GROUPS; i++) {
+    for (int i = 0; i < NCCL_GROUPS; i++)
         if (t->groups[i].sent != NULL) t->driver.cuEventDestroy(t->groups[i].sent);
-        free(t->groups[i].received);
-    }
     if (t->before != NULL) t->driver.cuEventDestroy(t->before);
     for (int i = 0; i < 2; i++)
         if (streams[i] != NULL) t->driver.cuStreamDestroy(streams[i]);
 }
 
-void nccl_transport_close(nccl_transport *t)
+/* Closes a transport, even one that was not opened completely, but does not free *t. */
+static void close_parts(nccl_transport *t)
 {
     CUcontext popped;
     if (t->context != NULL && t->driver.cuCtxPushCurrent(t->context) == CUDA_SUCCESS) {
@@ -274,6 +327,13 @@ void nccl_transport_close(nccl_transport *t)
     }
     rendezvous_close(t->meeting);
     free(t->peers);
+    free(t->room);
+    free(t->received);
+}
+
+void nccl_transport_close(nccl_transport *t)
+{
+    close_parts(t);
     free(t);
 }
 
@@ -303,13 +363,17 @@ static const char *argument_error(const tgl_nccl_options *o, const tgl_device *d
 }
 
 /* Opens the transport. The context is current only during the call. After a failure the caller
- * calls nccl_transport_close(). */
-static tgl_status open_transport(nccl_transport *t, const tgl_nccl_options *o, int ordinal)
+ * calls close_parts(). */
+static tgl_status open_transport(opening *made, const tgl_nccl_options *o, int ordinal)
 {
+    nccl_transport *t = &made->t;
     DIST_TRY(open_context(t, ordinal));
     tgl_status status = open_streams(t);
     if (status == TGL_OK) status = open_comm(t, o, ordinal);
-    if (status == TGL_OK) status = introduce_all(t, o->engine == TGL_NCCL_ENGINE_NCCL);
+    if (status == TGL_OK) {
+        allocate(made);
+        status = introduce_all(t, has_memory(made), o->engine == TGL_NCCL_ENGINE_NCCL);
+    }
     CUcontext popped;
     t->driver.cuCtxPopCurrent(&popped);
     return status;
@@ -320,20 +384,24 @@ tgl_status tgl_dist_open_nccl(const tgl_nccl_options *options, tgl_device *dev, 
     const char *error = argument_error(options, dev, dist);
     if (dist != NULL) *dist = NULL;
     if (error != NULL) return dist_fail(TGL_BAD_ARGUMENT, "%s", error);
-    nccl_transport *t = calloc(1, sizeof *t);
-    if (t == NULL) return dist_fail(TGL_NO_MEMORY, "no memory for a transport");
-    t->stream = options->stream;
-    t->timeout_s = options->timeout_s > 0 ? options->timeout_s : 300;
-    t->pool.driver = &t->driver;
-    t->sums = (gpu_sums){.dev = dev, .stream = options->stream};
-    const tgl_status status = open_transport(t, options, ordinal_of(dev));
+    opening made = {.t = {.stream = options->stream,
+                          .timeout_s = options->timeout_s > 0 ? options->timeout_s : 300,
+                          .sums = {.dev = dev, .stream = options->stream}}};
+    const tgl_status status = open_transport(&made, options, ordinal_of(dev));
     if (status != TGL_OK) {
-        nccl_transport_close(t);
+        close_parts(&made.t);
+        free(made.place);
+        dist_discard(made.dist);
         return status;
     }
+    nccl_transport *t = made.place;
+    *t = made.t;
+    t->pool.driver = &t->driver;
     const tgl_dist_transport table = nccl_transport_table(t);
     const tgl_dist_machine machine = gpu_machine_of(dev, t->has_several_hosts, &options->machine);
-    return tgl_dist_open(&table, dev, &machine, dist);
+    dist_fill(made.dist, &table, dev, &machine);
+    *dist = made.dist;
+    return TGL_OK;
 }
 
 tgl_status tgl_dist_nccl_id(unsigned char *id)

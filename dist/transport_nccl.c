@@ -80,6 +80,14 @@ void nccl_lose(nccl_transport *t)
     }
 }
 
+/* Leaves the context after an operation of a run. After a failure this rank takes no part in later
+ * operations: the other ranks must not wait for it. */
+static tgl_status finish(nccl_transport *t, tgl_status status)
+{
+    if (status != TGL_OK) nccl_lose(t);
+    return leave(t, status);
+}
+
 static tgl_status lose(nccl_transport *t, const char *why)
 {
     nccl_lose(t);
@@ -162,7 +170,7 @@ static tgl_status gather_round(nccl_transport *t, const char *mine, char *all, s
     DIST_TRY(wait_for_stream(t, t->sending));
     GPU_TRY(t, cuMemcpyDtoHAsync(t->round_host, t->round_device, total, t->sending));
     DIST_TRY(wait_for_stream(t, t->sending));
-    for (int rank = 0; rank < t->ranks; rank++)
+    for (int rank = 0; rank < t->ranks && all != NULL; rank++)
         memcpy(all + (size_t)rank * stride, t->round_host + (size_t)rank * bytes, bytes);
     return TGL_OK;
 }
@@ -171,7 +179,8 @@ tgl_status nccl_gather(nccl_transport *t, const void *mine, void *all, size_t by
 {
     for (size_t at = 0; at < bytes; at += NCCL_ROUND_BYTES) {
         const size_t count = bytes - at < NCCL_ROUND_BYTES ? bytes - at : NCCL_ROUND_BYTES;
-        DIST_TRY(gather_round(t, (const char *)mine + at, (char *)all + at, bytes, count));
+        char *to = all != NULL ? (char *)all + at : NULL;
+        DIST_TRY(gather_round(t, (const char *)mine + at, to, bytes, count));
     }
     return TGL_OK;
 }
@@ -180,10 +189,8 @@ static tgl_status transport_gather(void *state, const void *mine, void *all, siz
 {
     nccl_transport *t = state;
     DIST_TRY(enter(t));
-    if (t->meeting == NULL) return leave(t, nccl_gather(t, mine, all, bytes));
-    const tgl_status status = rendezvous_gather(t->meeting, mine, all, bytes);
-    if (status != TGL_OK) nccl_lose(t);
-    return leave(t, status);
+    return finish(t, t->meeting != NULL ? rendezvous_gather(t->meeting, mine, all, bytes)
+                                        : nccl_gather(t, mine, all, bytes));
 }
 
 /* ---- Copy engines ---------------------------------------------------------------------------- */
@@ -307,20 +314,15 @@ static tgl_status begin_nccl(nccl_transport *t, const tgl_dist_message *messages
 
 /* ---- Groups ---------------------------------------------------------------------------------- */
 
-/* Finds an unused group and makes room for `count` messages. */
+/* Finds an unused group for `count` messages. */
 static tgl_status take_group(nccl_transport *t, int count, nccl_group **taken)
 {
     nccl_group *g = t->groups;
     while (g < t->groups + NCCL_GROUPS && g->is_used)
         g++;
-    if (g == t->groups + NCCL_GROUPS)
-        return dist_fail(TGL_NO_MEMORY, "more than %d groups of messages", NCCL_GROUPS);
-    if (count > g->room) {
-        nccl_received *list = realloc(g->received, sizeof *list * (size_t)count);
-        if (list == NULL) return dist_fail(TGL_NO_MEMORY, "no memory for %d messages", count);
-        g->received = list;
-        g->room = count;
-    }
+    if (g == t->groups + NCCL_GROUPS || count > 2 * t->ranks)
+        return dist_fail(TGL_NO_MEMORY, "more than %d groups of messages, or %d messages in one",
+                         NCCL_GROUPS, 2 * t->ranks);
     g->count = 0;
     g->is_used = true;
     *taken = g;
@@ -346,9 +348,7 @@ static tgl_status transport_begin(void *state, const tgl_dist_message *messages,
 {
     nccl_transport *t = state;
     DIST_TRY(enter(t));
-    const tgl_status status = begin(t, messages, count, begun);
-    if (status != TGL_OK) nccl_lose(t);
-    return leave(t, status);
+    return finish(t, begin(t, messages, count, begun));
 }
 
 static tgl_status wait(nccl_transport *t, nccl_group *g)
@@ -363,7 +363,7 @@ static tgl_status transport_wait(void *state, void *group)
 {
     nccl_transport *t = state;
     DIST_TRY(enter(t));
-    return leave(t, wait(t, group));
+    return finish(t, wait(t, group));
 }
 
 /* Sends, receives and waits in the stream of the products. There is no product with which the
@@ -382,9 +382,7 @@ static tgl_status transport_exchange(void *state, const tgl_dist_message *messag
 {
     nccl_transport *t = state;
     DIST_TRY(enter(t));
-    const tgl_status status = exchange(t, messages, count);
-    if (status != TGL_OK) nccl_lose(t);
-    return leave(t, status);
+    return finish(t, exchange(t, messages, count));
 }
 
 static tgl_status transport_collect(void *state, tgl_dist_collective operation, tgl_type type,
@@ -392,9 +390,7 @@ static tgl_status transport_collect(void *state, tgl_dist_collective operation, 
 {
     nccl_transport *t = state;
     DIST_TRY(enter(t));
-    const tgl_status status = nccl_collect(t, operation, type, from, to, count);
-    if (status != TGL_OK) nccl_lose(t);
-    return leave(t, status);
+    return finish(t, nccl_collect(t, operation, type, from, to, count));
 }
 
 static void transport_set_stream(void *state, void *stream)
@@ -459,7 +455,7 @@ static tgl_status transport_copy(void *state, void *target, size_t target_stride
     nccl_transport *t = state;
     if (lines == 0 || bytes == 0) return TGL_OK;
     DIST_TRY(enter(t));
-    return leave(t, copy(t, target, target_stride, source, source_stride, lines, bytes));
+    return finish(t, copy(t, target, target_stride, source, source_stride, lines, bytes));
 }
 
 static tgl_status transport_add(void *state, tgl_type type, void *target, int64_t target_stride,

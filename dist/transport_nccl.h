@@ -14,6 +14,7 @@
 
 enum {
     NCCL_ROUND_BYTES = 1024,
+    NCCL_ROOM = 256, /* bytes per rank of the buffer for agreements of the transport itself */
     NCCL_GROUPS = 8, /* maximum number of groups of messages that are under way at the same time.
                         A, B and C in two steps need six */
 };
@@ -27,8 +28,8 @@ typedef struct nccl_received {
 typedef struct nccl_group {
     bool is_used;
     CUevent sent; /* recorded in `sending` after the group's messages */
-    int count, room;
-    nccl_received *received;
+    int count;
+    nccl_received *received; /* [2 * ranks] */
 } nccl_group;
 
 /* A rank of the same host, as this process sees it. */
@@ -38,6 +39,9 @@ typedef struct nccl_peer {
     int room;
 } nccl_peer;
 
+/* The state. All host memory that it needs for a number of ranks is allocated before the first
+ * agreement, in which a rank without memory says so: later it could no longer take part in an
+ * operation for which the others wait. */
 typedef struct nccl_transport {
     gpu_driver driver;
     nccl_library nccl;
@@ -60,9 +64,11 @@ typedef struct nccl_transport {
 
     /* buffers of gather_round() */
     char *round_host, *round_device;
-    rendezvous *meeting; /* shared memory of the ranks; NULL: NCCL moves the data */
-    uint32_t *flags;     /* this rank's flags; NULL: none */
-    nccl_peer *peers;    /* [ranks] */
+    rendezvous *meeting;     /* shared memory of the ranks; NULL: NCCL moves the data */
+    uint32_t *flags;         /* this rank's flags; NULL: none */
+    nccl_peer *peers;        /* [ranks] */
+    nccl_received *received; /* of all groups */
+    void *room;              /* NCCL_ROOM bytes per rank; NULL: no memory, while opening */
     gpu_pool pool;
     gpu_sums sums;
 } nccl_transport;
@@ -75,7 +81,8 @@ static inline size_t nccl_flag_count(const nccl_transport *t)
 tgl_dist_transport nccl_transport_table(nccl_transport *t);
 
 /* These functions need the context to be current.
- *   nccl_gather  an all-gather by NCCL; all[r*bytes]: the bytes of rank r
+ *   nccl_gather  an all-gather by NCCL; all[r*bytes]: the bytes of rank r; NULL: they are not
+ *                stored
  *   nccl_finish  waits for a call that returned ncclInProgress; returns NCCL's result
  *   nccl_settle  as nccl_finish, but calls nccl_lose() after a failure, and returns a status
  *   nccl_lose    after a rank was lost: ends all work on this GPU that waits for the rank
@@ -91,7 +98,7 @@ tgl_status nccl_collect(nccl_transport *t, tgl_dist_collective operation, tgl_ty
  * the timeout. */
 void nccl_wait_for_work(nccl_transport *t);
 
-/* nccl_open.c: closes a transport, even one that was not opened completely. */
+/* nccl_open.c: closes a transport. */
 void nccl_transport_close(nccl_transport *t);
 
 #endif

@@ -64,22 +64,36 @@ static void product_of_one(tgl_device *dev, const char *kernel, tgl_type type, t
     tgl_free(dev, S);
 }
 
-/* Tests products of a single element of e4m3, e5m2 or i8: about 20 elements of each type, denormal
- * ones among them. */
-static void every_element(tgl_device *dev, const char *const *kernels, size_t count)
+/* Tests that an element times 1 is the element. The other elements of its row are 0 times it, so
+ * the largest magnitude is NaN if the element is Inf or NaN. */
+static void one_element(tgl_device *dev, const char *kernel, tgl_type type, unsigned char element)
 {
     static const float ones[] = {1, 1, 1};
-    static const tgl_type types[] = {E4M3, E5M2, TGL_I8};
     double d[3];
-    for (unsigned i = 0; i < 3 * 256; i += 13) {
-        const tgl_type type = types[i % 3];
-        const unsigned char element = (unsigned char)(i / 3);
-        const double x = scaled_load(type, &element, 0);
-        product_of_one(dev, kernels[i % count], type, TGL_F32, element, ones, d);
-        assert_true(isnan(x) || isinf(x) ? !isfinite(d[0]) && isnan(d[0]) == isnan(x) : d[0] == x);
-        assert_true(d[1] == 0 || isnan(x) || isinf(x));
-        assert_true(isnan(x) || isinf(x) ? isnan(d[2]) : d[2] == fabs(x));
-    }
+    const double x = scaled_load(type, &element, 0);
+    product_of_one(dev, kernel, type, TGL_F32, element, ones, d);
+    const bool is_right = (isnan(x) ? isnan(d[0]) : d[0] == x) && d[1] == 0 &&
+                          (isfinite(x) ? d[2] == fabs(x) : isnan(d[2]));
+    if (!is_right)
+        fail_msg("%s: element 0x%02x, %g, gives %g, %g, amax_d %g",
+                 kernel != NULL ? kernel : "auto", element, x, d[0], d[1], d[2]);
+}
+
+/* Tests products of a single element of e4m3, e5m2 or i8: about 20 elements of each type, denormal
+ * ones among them, then the largest elements, Inf and NaN. */
+static void elements(tgl_device *dev, const char *const *kernels, size_t count)
+{
+    static const tgl_type types[] = {E4M3, E5M2, TGL_I8};
+    static const struct row {
+        tgl_type type;
+        unsigned char element;
+    } rows[] = {{E4M3, 0x7e}, {E4M3, 0x7f}, {E4M3, 0xfe}, {E4M3, 0xff},   {E5M2, 0x7b},
+                {E5M2, 0x7c}, {E5M2, 0x7d}, {E5M2, 0x7f}, {E5M2, 0xfb},   {E5M2, 0xfc},
+                {E5M2, 0xfd}, {E5M2, 0xfe}, {E5M2, 0xff}, {TGL_I8, 0x7f}, {TGL_I8, 0x80}};
+    for (unsigned i = 0; i < 3 * 256; i += 13)
+        one_element(dev, kernels[i % count], types[i % 3], (unsigned char)(i / 3));
+    for (size_t i = 0; i < count * COUNT_OF(rows); i++)
+        one_element(dev, kernels[i % count], rows[i / count].type, rows[i / count].element);
 }
 
 /* Tests that results of 8 bits saturate, even Inf, that NaN stays NaN, and that factors of 0, Inf
@@ -133,6 +147,6 @@ static void saturation(tgl_device *dev, const char *const *kernels, size_t count
 
 void check_scaled_values(tgl_device *dev, const char *const *kernels, size_t count)
 {
-    every_element(dev, kernels, count);
+    elements(dev, kernels, count);
     saturation(dev, kernels, count);
 }

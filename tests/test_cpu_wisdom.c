@@ -314,7 +314,8 @@ static void measure_leaves_the_file(void **state)
     tgl_device_close(dev);
 }
 
-/* Nothing is measured for the parts of a grouped product, whose sizes are new in each run. */
+/* Nothing is measured for the parts of a grouped product, whose sizes are new in each run. A later
+ * product with the shape of a group is measured. */
 static void groups_are_not_measured(void **state)
 {
     (void)state;
@@ -331,6 +332,13 @@ static void groups_are_not_measured(void **state)
     tgl_plan *plan = plan_with(dev, &problem, TGL_EFFORT_DEFAULT);
     assert_status(tgl_plan_run_operands(plan, &o, NULL), TGL_OK);
     assert_int_equal(lines_of_file(), 0);
+    const tgl_problem group = problem_of(TGL_F32, SIZE - 1, SIZE, SIZE);
+    assert_status(tgl_gemm(dev, &group, 1, A, B, 0, C, NULL), TGL_OK);
+    const int lines = lines_of_file();
+    assert_in_range(lines, 1, setting_count);
+    assert_status(tgl_plan_run_operands(plan, &o, NULL), TGL_OK);
+    assert_status(tgl_gemm(dev, &group, 1, A, B, 0, C, NULL), TGL_OK);
+    assert_int_equal(lines_of_file(), lines);
     tgl_plan_destroy(plan);
     tgl_device_close(dev);
     unsetenv("TEGULA_EFFORT");

@@ -164,12 +164,21 @@ static void other_products_are_compiled(void **state)
     tgl_device_close(dev);
 }
 
-static void it_needs_no_compiler(void **state)
+/* Plans a product whose kernel is not in the archive. It cannot be compiled, for the reason `why`.
+ */
+static void assert_not_compiled(tgl_device *dev, const char *why)
 {
-    (void)state;
     const tgl_problem other = problem_of(TGL_F32, 300, 300, 300);
     const tgl_plan_options options = {.size = sizeof options, .kernel = "simt_128x128x8"};
     tgl_plan *plan;
+    assert_status(tgl_plan_create(dev, &other, &options, &plan), TGL_NO_COMPILER);
+    assert_last_error("not in the archive");
+    assert_last_error(why);
+}
+
+static void it_needs_no_compiler(void **state)
+{
+    (void)state;
     setenv("FAKE_CUDA_CAPABILITY", "90", 1);
     write_archive();
     setenv("TEGULA_NVRTC", "/nonexistent", 1);
@@ -177,8 +186,7 @@ static void it_needs_no_compiler(void **state)
     assert_string_equal(property_of(dev, "NVRTC"), "not found");
     assert_string_equal(property_of(dev, "compiled for"), "sm_90a");
     assert_product(dev, NULL, SIDE, SIDE, SIDE);
-    assert_status(tgl_plan_create(dev, &other, &options, &plan), TGL_NO_COMPILER);
-    assert_last_error("not in the archive");
+    assert_not_compiled(dev, "TEGULA_NVRTC is \"/nonexistent\"");
     tgl_device_close(dev);
     setenv("TEGULA_ARCHIVE", "off", 1);
     assert_open_fails("cuda", TGL_NO_COMPILER, "/nonexistent");
@@ -219,7 +227,9 @@ static void it_needs_no_compiler_of_the_chip(void **state)
     write_archive();
     setenv("FAKE_NVRTC_ARCHS", "100,120", 1);
     tgl_device *dev = open_device("cuda");
+    assert_string_equal(property_of(dev, "NVRTC"), "13.0, which does not compile for this GPU");
     assert_product(dev, NULL, SIDE, SIDE, SIDE);
+    assert_not_compiled(dev, "no longer compiles for compute capability 9.0");
     tgl_device_close(dev);
     setenv("TEGULA_ARCHIVE", "off", 1);
     assert_open_fails("cuda", TGL_NO_COMPILER, "no longer compiles for compute capability 9.0");

@@ -262,6 +262,41 @@ static void failures_of_the_driver_are_no_failures_of_the_plan(void **state)
     }
 }
 
+/* The timers that exist. */
+static int timers;
+
+tgl_status __real_tgl_timer_create(tgl_device *dev, tgl_timer **timer);
+tgl_status __wrap_tgl_timer_create(tgl_device *dev, tgl_timer **timer);
+void __real_tgl_timer_destroy(tgl_timer *timer);
+void __wrap_tgl_timer_destroy(tgl_timer *timer);
+
+tgl_status __wrap_tgl_timer_create(tgl_device *dev, tgl_timer **timer)
+{
+    const tgl_status status = __real_tgl_timer_create(dev, timer);
+    timers += status == TGL_OK;
+    return status;
+}
+
+void __wrap_tgl_timer_destroy(tgl_timer *timer)
+{
+    timers -= timer != NULL;
+    __real_tgl_timer_destroy(timer);
+}
+
+/* If a candidate faults, the timer of the measurement is freed, although the context is lost. */
+static void a_fault_while_measuring_keeps_no_timer(void **state)
+{
+    (void)state;
+    const tgl_problem problem = problem_of_size();
+    const tgl_plan_options options = {.size = sizeof options, .effort = TGL_EFFORT_MEASURE};
+    tgl_device *dev = open_device("cuda");
+    tgl_plan *plan;
+    setenv("FAKE_CUDA_FAIL", "cuLaunchKernel=700:5", 1);
+    assert_status(tgl_plan_create(dev, &problem, &options, &plan), TGL_DEVICE_LOST);
+    assert_int_equal(timers, 0);
+    tgl_device_close(dev);
+}
+
 static void without_a_file_the_process_remembers(void **state)
 {
     (void)state;
@@ -564,6 +599,7 @@ int main(void)
         TEST(a_read_only_wisdom_keeps_plans),
         TEST(without_memory_nothing_is_measured),
         TEST(failures_of_the_driver_are_no_failures_of_the_plan),
+        TEST(a_fault_while_measuring_keeps_no_timer),
         TEST(without_a_file_the_process_remembers),
         TEST(stale_lines_are_not_used),
         TEST(hostile_kernels_are_not_run),

@@ -12,10 +12,14 @@
 #include "stats.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <time.h>
 
 static const double sample_seconds = 2e-3; /* minimum duration of a sample */
+/* Calls of this duration wake the sleeping threads of a library: ten times the 0.1 ms after which
+ * Linux usually runs a thread that was woken, a guess. */
+static const double wake_seconds = 1e-3;
 enum { ROUNDS_MIN = 5, CALLS_MAX = 1 << 20, CEILING_SAMPLES = 2 };
 
 /* ---- Preparation ----------------------------------------------------------------------------- */
@@ -117,13 +121,12 @@ static reference_element apply_epilogue(const contest *t, const contest_check *c
 
 /* The greatest error e (reference.h) that an element of this contestant's result may have. All
  * contestants compute in the arithmetic of the problem's compute mode. A peer (another library) may
- * also round partial sums to the type of the result. */
+ * also round partial sums to the type of the result. Sums that tensor cores cut are not allowed
+ * for: the inputs, and so the errors, have both signs. */
 static double bound_of(const contest *t, const contestant *c, bool has_epilogue)
 {
     const tgl_problem *p = &t->problem;
-    return error_bound(p->k * element_parts(p->type_a)) +
-           error_of_rounded_inputs(p->type_a, p->compute) +
-           error_of_f8_sums(p->type_a, p->compute, p->k) +
+    return error_bound_of(p, false) +
            (c->peer != NULL ? error_of_rounded_sums(t->operands.result.type, p->k) : 0) +
            (has_epilogue ? EPILOGUE_ERRORS : 0);
 }
@@ -234,11 +237,20 @@ static tgl_status choose_calls(contest *t, contestant *c)
     }
 }
 
+/* The number of calls that precede a sample and are not timed. For a call of 0.1 s or more, the
+ * time to warm caches and wake threads is negligible. */
+static int warm_up_calls(const contest *t, const contestant *c)
+{
+    if (c->seconds >= 0.1) return 0;
+    if (t->settings->threads <= 1 || c->seconds * c->calls <= wake_seconds) return 1;
+    return (int)ceil(wake_seconds / c->seconds);
+}
+
 static tgl_status take_sample(contest *t, contestant *c, int round)
 {
     wait_until_quiet(t->settings);
-    /* For a call of 0.1 s or more, the time to warm caches and wake threads is negligible. */
-    if (c->seconds < 0.1) CLI_TRY(run_once(t, c));
+    for (int i = warm_up_calls(t, c); i > 0; i--)
+        CLI_TRY(run_once(t, c));
     return time_calls(t, c, c->calls, &c->samples[round]);
 }
 
@@ -248,7 +260,8 @@ static int choose_rounds(const contest *t)
     if (s->repeat > 0) return s->repeat < CONTEST_ROUNDS_MAX ? s->repeat : CONTEST_ROUNDS_MAX;
     double round = 0;
     for (int i = 0; i <= s->peer_count; i++)
-        if (t->all[i].right) round += t->all[i].seconds * (t->all[i].calls + 1) + 1e-3;
+        if (t->all[i].right)
+            round += t->all[i].seconds * (t->all[i].calls + warm_up_calls(t, &t->all[i])) + 1e-3;
     const double rounds = s->time / round;
     return rounds < ROUNDS_MIN           ? ROUNDS_MIN
            : rounds > CONTEST_ROUNDS_MAX ? CONTEST_ROUNDS_MAX

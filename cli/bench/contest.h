@@ -4,8 +4,9 @@
  * contestants are Tegula and its peers, which are the libraries that it is compared with.
  *
  * Each round takes one sample of every contestant; the order rotates from round to round. A sample
- * is enough calls to fill a few milliseconds. One call that is not timed precedes it, unless a call
- * takes 0.1 s or more, and warms caches and threads. The result is the median over the rounds of
+ * is enough calls to fill a few milliseconds. Unless a call takes 0.1 s or more, calls that are not
+ * timed precede it: one to warm the caches; with several threads, calls for a millisecond, so that
+ * all threads are awake. The result is the median over the rounds of
  * (time of the peer / time of Tegula) within a round, so that a change of the machine's speed
  * affects all contestants alike. On a device with its own memory successive calls use different
  * matrices, so that no call finds its matrices in the cache.

@@ -4,8 +4,8 @@
  * shapes, over elements drawn from all of C. It compares the errors of Tegula, of cuBLAS in the
  * same arithmetic, and of a loop of fused multiply-adds over k.
  *
- * The part passes if no element exceeds error_bound(), to which error_of_rounded_inputs() is added
- * with TF32 (reference.h). If cuBLAS is available, two more conditions must hold:
+ * The part passes if no element exceeds error_bound_of() (reference.h). If cuBLAS is available, two
+ * more conditions must hold:
  * - Over all products, the geometric mean of (Tegula's RMS error / cuBLAS's RMS error) is at most
  *   `max_mean_ratio`.
  * - No product's RMS error is more than `max_single_ratio` times the larger of the RMS errors of
@@ -139,12 +139,12 @@ static double sequential_sum(const trial *t, int64_t b, int64_t i, int64_t j)
 
 /* Adds the errors of all elements of a small C, or of SAMPLES random elements of a large one, to
  * t->errors of each party. */
-static void compare_results(trial *t, void *const results[PARTIES])
+static void compare_results(const accuracy_run *run, trial *t, void *const results[PARTIES])
 {
     const tgl_problem *p = &t->problem;
     const stored_matrix *result = &t->operands.result;
     const int64_t count = p->m * p->n * p->batch;
-    const double bound = error_bound(p->k) + error_of_rounded_inputs(p->type_a, p->compute);
+    const double bound = error_bound_of(p, !cli_device_is_host(run->dev));
     random_state r;
     random_seed(&r, 7, 0);
     for (int64_t n = 0; n < SAMPLES && n < count; n++) {
@@ -185,7 +185,7 @@ static tgl_status try_parties(const accuracy_run *run, trial *t)
         status = results[party] != NULL ? multiply_by_party(run, t, party, results[party])
                                         : TGL_NO_MEMORY;
     }
-    if (status == TGL_OK) compare_results(t, results);
+    if (status == TGL_OK) compare_results(run, t, results);
     free(results[OURS]);
     free(results[CUBLAS]);
     return status;

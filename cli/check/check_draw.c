@@ -325,14 +325,7 @@ static void set_buffer_types(const tgl_problem *p, check_case *c)
 /* The greatest error e (reference.h) that passes. A wrong integer has an infinite error. */
 static double bound_of(const check_drawing *from, const tgl_problem *p)
 {
-    if (element_is_integer(p->type_a)) return 0;
-    /* The real or imaginary part of a complex element is a sum of 2k products, scaled by the parts
-     * of alpha and beta. */
-    const int parts = element_parts(p->type_a);
-    return error_bound(p->k * parts) + 2 * (parts - 1) +
-           error_of_rounded_inputs(p->type_a, p->compute) +
-           error_of_f8_sums(p->type_a, p->compute, p->k) +
-           (from->cuts_sums ? error_of_cut_sums(p->type_a, p->k) : 0);
+    return element_is_integer(p->type_a) ? 0 : error_bound_of(p, from->cuts_sums);
 }
 
 void check_draw(const check_drawing *from, random_state *r, check_case *c)

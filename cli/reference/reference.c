@@ -316,6 +316,15 @@ double error_of_rounded_sums(tgl_type type_d, int64_t k)
     return ROUNDINGS * 4 / sqrt((double)k) * element_unit(type_d) / element_unit(accumulator);
 }
 
+double error_bound_of(const tgl_problem *p, bool cuts_sums)
+{
+    const int parts = element_parts(p->type_a);
+    return error_bound(p->k * parts) + 2 * (parts - 1) +
+           error_of_rounded_inputs(p->type_a, p->compute) +
+           error_of_f8_sums(p->type_a, p->compute, p->k) +
+           (cuts_sums ? error_of_cut_sums(p->type_a, p->k) : 0);
+}
+
 /* The maximum error of rounding to D's type, for a result d that should be near x. */
 static long double rounding_error(tgl_type type_d, double d, long double x)
 {

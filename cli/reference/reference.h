@@ -149,6 +149,11 @@ double error_of_f8_sums(tgl_type type, tgl_compute compute, int64_t k);
  * error of four such roundings. cuBLAS does this if D has 16 bits. 0 for f32 and f64. */
 double error_of_rounded_sums(tgl_type type_d, int64_t k);
 
+/* The bound of e for the elements of a product, with all increases above but that of
+ * error_of_rounded_sums(). cuts_sums: whether tensor cores may truncate sums of 16-bit inputs. Each
+ * part of a complex element is a sum of 2k products, scaled by the parts of alpha and beta. */
+double error_bound_of(const tgl_problem *p, bool cuts_sums);
+
 /* Adds an element d of a result of type type_d to the summary. *error := its e, which is infinite
  * if one of d and the reference is NaN or infinite and the other is not. But an infinite d is right
  * where the reference is at the end of the range of type_d. False: the element is wrong. */

@@ -39,12 +39,21 @@ static tgl_status make_plan(tgl_device *dev, const tgl_shape *shape,
     return tgl_plan_make(dev, shape, options, out);
 }
 
+/* Whether plans of the device's cache are measured. */
+static bool measures(const tgl_device *dev)
+{
+    return dev->effort == TGL_EFFORT_MEASURE && dev->wisdom != NULL;
+}
+
 tgl_status tgl_plan_find(tgl_device *dev, const tgl_shape *shape, void *stream, tgl_plan **plan)
 {
-    *plan = tgl_plan_cache_find(dev->plans, shape);
-    if (*plan != NULL) return TGL_OK;
-    const bool is_captured = dev->effort == TGL_EFFORT_MEASURE && dev->wisdom != NULL &&
-                             dev->backend->trials->is_captured(dev, stream);
+    tgl_plan *cached = tgl_plan_cache_find(dev->plans, shape);
+    *plan = cached;
+    if (cached != NULL && !cached->is_provisional) return TGL_OK;
+    const bool is_captured = measures(dev) && dev->backend->trials->is_captured(dev, stream);
+    if (cached != NULL && is_captured) return TGL_OK;
+    *plan = NULL;
+    tgl_plan_release(cached);
     TGL_TRY(make_plan(dev, shape, is_captured ? &estimate : &no_options, plan));
     /* A plan made during a capture is not cached: no kernel was measured for it, so that the next
      * call outside of the capture makes a better one. */
@@ -57,6 +66,7 @@ tgl_status tgl_plan_find_estimate(tgl_device *dev, const tgl_shape *shape, tgl_p
     *plan = tgl_plan_cache_find(dev->plans, shape);
     if (*plan != NULL) return TGL_OK;
     TGL_TRY(make_plan(dev, shape, &estimate, plan));
+    (*plan)->is_provisional = measures(dev);
     tgl_plan_cache_keep(dev->plans, *plan);
     return TGL_OK;
 }

@@ -194,6 +194,8 @@ struct tgl_plan {
     struct tgl_plan_variants *variants; /* other plans of the same product (api/handles.h) */
     char *asked;                        /* kernel string that the caller gave; NULL: none */
     int64_t workspace_limit;            /* workspace limit of the caller's options */
+    bool is_provisional; /* no kernel was measured for the plan, although the device measures plans
+                            of its cache (tgl_plan_find_estimate()) */
 };
 
 struct tgl_timer {

@@ -183,8 +183,9 @@ void tgl_cuda_list_properties(tgl_cuda *cuda)
     add(cuda, "threads", "%d per SM", facts->threads_per_sm);
     add(cuda, "driver", "CUDA %d.%d", facts->driver_version / 1000,
         facts->driver_version / 10 % 100);
-    if (cuda->nvrtc.handle != NULL)
-        add(cuda, "NVRTC", "%d.%d", cuda->nvrtc.version / 1000, cuda->nvrtc.version / 10 % 100);
+    if (cuda->nvrtc.version > 0)
+        add(cuda, "NVRTC", "%d.%d%s", cuda->nvrtc.version / 1000, cuda->nvrtc.version / 10 % 100,
+            cuda->nvrtc.handle == NULL ? ", which does not compile for this GPU" : "");
     else
         add(cuda, "NVRTC", "not found");
     add(cuda, "compiled for", "%s", cuda->arch.name);

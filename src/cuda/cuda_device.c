@@ -61,7 +61,8 @@ static tgl_status find_code(tgl_cuda *cuda)
     tgl_status found = tgl_nvrtc_open(&cuda->nvrtc);
     if (found == TGL_OK) found = tgl_nvrtc_choose_arch(&cuda->nvrtc, capability, &cuda->arch);
     if (found != TGL_OK) {
-        tgl_nvrtc_close(&cuda->nvrtc); /* there is no NVRTC, or it does not know the chip */
+        snprintf(cuda->why_no_nvrtc, sizeof cuda->why_no_nvrtc, "%s", tgl_error());
+        tgl_nvrtc_close(&cuda->nvrtc);
         cuda->arch = tgl_nvrtc_arch_name(NULL, capability);
     }
     cuda->archive = tgl_archive_open(cuda->arch.name, driver);

@@ -68,9 +68,8 @@ static tgl_status compile(tgl_device *dev, const tgl_kernel *kernel, bool look, 
     const tgl_cuda *cuda = dev->state;
     if (cuda->nvrtc.handle == NULL)
         return tgl_fail(TGL_NO_COMPILER,
-                        "%s is not in the archive of kernels, and NVRTC, which would compile it, "
-                        "was not found",
-                        kernel->name);
+                        "%s is not in the archive of kernels, and cannot be compiled: %s",
+                        kernel->name, cuda->why_no_nvrtc);
     return tgl_cuda_compile(&cuda->nvrtc, cuda->cache, kernel, cuda->arch.name, look, binary);
 }
 

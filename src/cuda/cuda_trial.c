@@ -142,18 +142,18 @@ static void release(tgl_trial *t)
     const tgl_driver *driver = &((const tgl_cuda *)t->dev->state)->driver;
     if (t->stream != NULL) driver->cuStreamSynchronize(t->stream);
     if (t->memory != NULL) driver->cuMemFree(t->memory);
-    tgl_timer_destroy(t->timer);
     if (t->stream != NULL) driver->cuStreamDestroy(t->stream);
 }
 
 static void trial_close(tgl_trial *t)
 {
     tgl_cuda_scope scope;
-    /* If the context is lost, its memory is gone, too. */
+    /* If the context is lost, its memory is gone, too; the timer still has host memory. */
     if (tgl_cuda_enter_relaxed(t->dev, &scope) == TGL_OK) {
         release(t);
         tgl_cuda_leave(&scope);
     }
+    tgl_timer_destroy(t->timer);
     free(t);
 }
 

@@ -170,6 +170,7 @@ static bool try_library(nvrtc_search *search, const char *path)
     if (nvrtc->version < OLDEST_VERSION && nvrtc->version > search->too_old)
         search->too_old = nvrtc->version;
     tgl_nvrtc_close(nvrtc);
+    *nvrtc = (tgl_nvrtc){.handle = NULL};
     return false;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Small parts of the program: statistics, names of kernels, headers of NumPy files, labels of
- * types.
+ * types, and how bench takes samples.
  */
 #include "bench_report.h"
 #include "kernel_names.h"
@@ -189,6 +189,29 @@ static void a_busy_machine_is_seen(void **state)
     tgl_device_close(settings.dev);
 }
 
+/* With several threads, calls for at least half of a sample's 2 ms come before each sample and wake
+ * the threads. */
+static void threads_are_awake_in_a_sample(void **state)
+{
+    enum { ROUNDS = 50 };
+    (void)state;
+    double best_fma[2] = {0};
+    kept_matrices kept = {0};
+    contest_settings settings = {.threads = 2,
+                                 .repeat = ROUNDS,
+                                 .plan = {.size = sizeof settings.plan},
+                                 .best_fma = best_fma,
+                                 .kept = &kept};
+    const tgl_problem problem = cli_problem(TGL_F32, 16, 16, 16);
+    contest t;
+    assert_int_equal(tgl_device_open("cpu", NULL, &settings.dev), TGL_OK);
+    assert_int_equal(contest_run(&t, &settings, &problem), TGL_OK);
+    assert_true((double)t.calls > 1.2 * ROUNDS * t.all[0].calls);
+    contest_release(&t);
+    kept_matrices_free(&kept);
+    tgl_device_close(settings.dev);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -200,6 +223,7 @@ int main(void)
         cmocka_unit_test(headers_of_all_types_and_shapes),
         cmocka_unit_test(labels_of_types),
         cmocka_unit_test(a_busy_machine_is_seen),
+        cmocka_unit_test(threads_are_awake_in_a_sample),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

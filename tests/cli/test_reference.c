@@ -341,6 +341,27 @@ static void partial_sums_that_may_be_rounded(void **state)
     assert_true(error_of_rounded_sums(TGL_F16, K) < more && error_of_rounded_sums(TGL_F16, 0) == 0);
 }
 
+/* The bound of a product has all parts. */
+static void bounds_of_products(void **state)
+{
+    enum { K = 65536 };
+    (void)state;
+    tgl_problem p;
+    tgl_problem_init(&p, sizeof p, TGL_F16, 4, 4, K);
+    assert_true(error_bound_of(&p, true) == K / 8.0 + 4);
+    assert_true(error_bound_of(&p, false) == error_bound(K));
+    p.type_a = p.type_b = TGL_F8_E4M3;
+    assert_true(error_bound_of(&p, true) == error_bound(K) + 4 * 34 * 0x1p11);
+    p.compute = TGL_COMPUTE_FAST;
+    assert_true(error_bound_of(&p, true) == error_bound(K) + K / 32 * 34 * 0x1p11);
+    p.type_a = p.type_b = TGL_F32;
+    p.compute = TGL_COMPUTE_TF32;
+    assert_true(error_bound_of(&p, true) == error_bound(K) + 0x1p14 + 4);
+    p.type_a = p.type_b = TGL_C64;
+    p.compute = TGL_COMPUTE_IEEE;
+    assert_true(error_bound_of(&p, true) == error_bound(2 * K) + 2);
+}
+
 static void elements_that_are_not_finite(void **state)
 {
     (void)state;
@@ -387,6 +408,7 @@ int main(void)
         cmocka_unit_test(products_of_denormals_that_tensor_cores_align),
         cmocka_unit_test(inputs_that_may_be_rounded_to_tf32),
         cmocka_unit_test(partial_sums_that_may_be_rounded),
+        cmocka_unit_test(bounds_of_products),
         cmocka_unit_test(elements_that_are_not_finite),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -170,6 +170,17 @@ class Tune(unittest.TestCase):
         self.assertEqual(result.code, 1)
         self.assertIn("tegula tune: --peer: ", result.err)
 
+    def test_a_product_that_is_wrong_beside_cublas(self):
+        cublas = os.environ.get("FAKE_LIBCUBLAS")
+        if cublas is None:
+            self.skipTest("the stand-in of cuBLAS is not built")
+        self.write("s.csv", "f32,64,64,64,NN,1\nf32,32,32,32,NN,1\n")
+        result = self.run_on_fakes("tune", "--suite", "s.csv", "--seconds", 0.05, "--peer", TEGULA_CUBLAS=cublas,
+                                   FAKE_CUDA_US="0", FAKE_CUDA_WRONG="1")
+        self.assertEqual((result.code, len(result.out.splitlines())), (1, 2))
+        self.assertRegex(result.err, r"^(tegula tune: NN \d+x\d+x\d+: the product is wrong: C\(\d+, \d+\) is .*\n){2}$")
+        self.assertEqual([line for line in self.lines() if " | peer | " in line], [])
+
     def test_a_trace_of_nothing(self):
         self.write("t.txt", "no line of the library\n")
         result = self.run_on_fakes("tune", "--trace", "t.txt")

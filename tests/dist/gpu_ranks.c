@@ -54,6 +54,42 @@ __attribute__((visibility("default"))) FILE *fopen(const char *filename, const c
     return own(filename, modes);
 }
 
+/* ---- Memory ---------------------------------------------------------------------------------- */
+
+int spare_allocations = -1;
+static _Thread_local int allocations_left = -1; /* of this thread; -1: no limit */
+
+#ifndef OWN_ALLOCATOR
+/* Whether an allocation fails. It fails for calls of libtegula_dist only. */
+static bool is_exhausted(const void *caller)
+{
+    Dl_info info;
+    if (allocations_left < 0 || dladdr(caller, &info) == 0 || info.dli_fname == NULL ||
+        strstr(info.dli_fname, "libtegula_dist") == NULL)
+        return false;
+    return allocations_left == 0 || allocations_left-- == 0;
+}
+
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t count, size_t size);
+void *__libc_realloc(void *memory, size_t size);
+void *malloc(size_t size);
+void *calloc(size_t count, size_t size);
+void *realloc(void *memory, size_t size);
+__attribute__((visibility("default"))) void *malloc(size_t size)
+{
+    return is_exhausted(__builtin_return_address(0)) ? NULL : __libc_malloc(size);
+}
+__attribute__((visibility("default"))) void *calloc(size_t count, size_t size)
+{
+    return is_exhausted(__builtin_return_address(0)) ? NULL : __libc_calloc(count, size);
+}
+__attribute__((visibility("default"))) void *realloc(void *memory, size_t size)
+{
+    return is_exhausted(__builtin_return_address(0)) ? NULL : __libc_realloc(memory, size);
+}
+#endif
+
 /* ---- Ranks ----------------------------------------------------------------------------------- */
 
 bool uses_defaults;
@@ -81,10 +117,12 @@ static void *run_rank(void *argument)
                                             .collective_s = prefers_collectives ? 1e-9 : 1e6,
                                             .wave_elements = wave_elements}};
     if (uses_defaults) options.machine = (tgl_dist_machine){.size = 0};
+    if (s->rank == 1) allocations_left = spare_allocations;
     s->status = tgl_dist_open_nccl(&options, s->dev, &s->dist);
     if (s->status == TGL_OK) s->function(s);
     if (s->status != TGL_OK && s->error[0] == '\0') tgl_dist_last_error(s->error, sizeof s->error);
     tgl_dist_close(s->dist);
+    allocations_left = -1;
     tgl_device_close(s->dev);
     return NULL;
 }

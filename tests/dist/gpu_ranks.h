@@ -43,6 +43,11 @@ extern bool
 /* Links are fast, and products take waves of this many elements of C; 0: slow links. */
 extern double wave_elements;
 
+/* Number of allocations by which libtegula_dist may still get host memory on rank 1, from the
+ * opening of the communicator on; -1: no limit. Not with a sanitizer, which has its own allocator.
+ */
+extern int spare_allocations;
+
 /* Runs a function on all ranks. */
 void run_ranks(rank_state *states, int ranks, tgl_nccl_engine engine, double timeout_s,
                rank_function *function);

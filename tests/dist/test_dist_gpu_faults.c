@@ -313,6 +313,64 @@ static void failed_collective(void **state)
     assert_non_null(strstr(states[0].error, "remote process exited"));
 }
 
+/* Creates a plan and runs it: A and B are divided along k, so that sums of the ranks are added. */
+static void run_once(rank_state *s)
+{
+    enum { M = 9, N = 8, K = 12 };
+    tgl_problem problem;
+    tgl_dist_layout a, b, c;
+    tgl_dist_plan *plan;
+    void *memory;
+    if (tgl_alloc(s->dev, M * K * sizeof(float), &memory) != TGL_OK) abort();
+    tgl_problem_init(&problem, sizeof problem, TGL_F32, M, N, K);
+    tgl_dist_columns(&a, sizeof a, M, K, s->ranks);
+    tgl_dist_rows(&b, sizeof b, K, N, s->ranks);
+    tgl_dist_rows(&c, sizeof c, M, N, s->ranks);
+    s->status = tgl_dist_plan_create(s->dist, &problem, &a, &b, &c, NULL, &plan);
+    if (s->status == TGL_OK) {
+        s->status = tgl_dist_plan_run(plan, 1, memory, memory, 1, memory, NULL);
+        if (s->status == TGL_OK) s->status = tgl_dist_synchronize(s->dist);
+        tgl_dist_last_error(s->error, sizeof s->error);
+        tgl_dist_plan_destroy(plan);
+    }
+    tgl_free(s->dev, memory);
+}
+
+/* Gives rank 1 more and more memory, until it suffices. Fails if a rank waits for rank 1, or takes
+ * a failed product for a right one. Returns the number of failures. */
+static int fail_each_allocation(tgl_nccl_engine engine)
+{
+    enum { ALLOCATIONS_MAX = 60, SECONDS = 5 }; /* SECONDS is less than TIMEOUT */
+    rank_state states[RANKS];
+    for (spare_allocations = 0; spare_allocations < ALLOCATIONS_MAX; spare_allocations++) {
+        const time_t start = time(NULL);
+        run_ranks(states, 3, engine, TIMEOUT, run_once);
+        if (time(NULL) - start > SECONDS)
+            fail_msg("engine %d: after %d allocations the ranks wait: %s", (int)engine,
+                     spare_allocations, states[0].error);
+        for (int rank = 0; rank < 3; rank++)
+            if ((states[rank].status == TGL_OK) != (states[1].status == TGL_OK))
+                fail_msg("engine %d: after %d allocations rank %d: %s", (int)engine,
+                         spare_allocations, rank, tgl_status_name(states[rank].status));
+        if (states[1].status == TGL_OK) return spare_allocations;
+    }
+    return ALLOCATIONS_MAX;
+}
+
+static void no_host_memory(void **state)
+{
+    (void)state;
+#ifndef OWN_ALLOCATOR
+    for (int i = 0; i < 4; i++) {
+        prefers_collectives = i >= 2;
+        const int failures =
+            fail_each_allocation(i % 2 == 0 ? TGL_NCCL_ENGINE_AUTO : TGL_NCCL_ENGINE_NCCL);
+        spare_allocations = -1;
+        assert_in_range(failures, 5, 59);
+    }
+#endif
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -323,6 +381,7 @@ int main(void)
         cmocka_unit_test_teardown(failed_link, check_fakes),
         cmocka_unit_test_teardown(different_calls, check_misuses),
         cmocka_unit_test_teardown(failed_collective, check_misuses),
+        cmocka_unit_test_teardown(no_host_memory, check_misuses),
         cmocka_unit_test_teardown(lost_rank, check_misuses), /* the last one: it leaves memory */
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
