@@ -55,7 +55,7 @@ static __device__ __forceinline__ int right_extent(const struct tgl_gemm_args *a
 static __device__ __forceinline__ int tile_rows(const struct tgl_gemm_args *args)
 {
 #if GROUPED_LEFT
-    return group_table(args)->head.group;
+    return group_table(args)->head.spans;
 #else
     return (left_extent(args) + BM * CLUSTER_ROWS - 1) / (BM * CLUSTER_ROWS);
 #endif
@@ -64,7 +64,7 @@ static __device__ __forceinline__ int tile_rows(const struct tgl_gemm_args *args
 static __device__ __forceinline__ int tile_columns(const struct tgl_gemm_args *args)
 {
 #if GROUPED_RIGHT
-    return group_table(args)->head.group;
+    return group_table(args)->head.spans;
 #else
     return (right_extent(args) + BN * CLUSTER_COLUMNS - 1) / (BN * CLUSTER_COLUMNS);
 #endif
