@@ -4,6 +4,7 @@
  */
 #include "grouped_case.h"
 
+#include "backend/backend.h"
 #include "elements.h"
 
 /* A matrix, or a batch of them, on the host and on the device. */
@@ -198,6 +199,16 @@ static tgl_problem problem_of_case(const grouped_case *c, const grouped_data *d)
     return p;
 }
 
+/* Limits the grids of the plan's persistent launches. */
+static void limit_grids(tgl_plan *plan, unsigned blocks)
+{
+    for (int i = 0; i < plan->list.step_count; i++)
+        for (int j = 0; j < plan->list.steps[i].launch_count; j++) {
+            tgl_launch *launch = &plan->list.steps[i].launches[j];
+            if (launch->is_persistent && launch->grid[0] > blocks) launch->grid[0] = blocks;
+        }
+}
+
 static tgl_status run_plan(tgl_device *dev, const grouped_case *c, const grouped_data *d)
 {
     const tgl_problem problem = problem_of_case(c, d);
@@ -223,6 +234,7 @@ static tgl_status run_plan(tgl_device *dev, const grouped_case *c, const grouped
     tgl_plan *plan;
     tgl_status status = tgl_plan_create(dev, &problem, &options, &plan);
     if (status != TGL_OK) return status;
+    if (c->blocks > 0) limit_grids(plan, c->blocks);
     status = tgl_plan_run_operands(plan, &operands, NULL);
     tgl_plan_destroy(plan);
     return status;

@@ -24,6 +24,7 @@ typedef struct grouped_case {
         has_poison; /* elements that a group must not read are NaN: poison_rows(), poison_depth() */
     tgl_compute compute;
     const char *kernel;
+    unsigned blocks; /* the most blocks of a persistent launch, so that they loop; 0: as planned */
     uint64_t seed;
 } grouped_case;
 

@@ -110,6 +110,35 @@ static void adversarial_sizes(void **state)
         }
 }
 
+/* More tiles than blocks, which take them from a counter (lib/wgmma_queue.h). A tile that is
+ * computed twice adds C twice. Some groups have no step of K, and k = 0 has none in any tile. */
+static void tiles_from_a_counter(void **state)
+{
+    static const int32_t sizes[] = {1, 300, 0, 40, 64, 0, 130, 65};
+    static const struct {
+        tgl_grouping grouping;
+        const char *kernel;
+        int64_t k;
+    } rows[] = {{TGL_GROUPED_ROWS, "wgmma_64x64", 64},
+                {TGL_GROUPED_ROWS, "wgmma_64x64", 0},
+                {TGL_GROUPED_ROWS, "wgmma_64x32:exchanged=1", 128},
+                {TGL_GROUPED_ROWS, "wgmma_128x128_alt", 64},
+                {TGL_GROUPED_DEPTH, "wgmma_64x64", 600},
+                {TGL_GROUPED_DEPTH, "wgmma_64x256_alt", 600}};
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        grouped_case c = case_of(rows[i].grouping, rows[i].kernel, TGL_BF16);
+        if (rows[i].grouping == TGL_GROUPED_ROWS) c.rows = 600;
+        c.n = 200;
+        c.k = rows[i].k;
+        c.beta = 1;
+        c.blocks = 3;
+        c.list.count = COUNT_OF(sizes);
+        memcpy(c.list.groups, sizes, sizeof sizes);
+        c.seed = i;
+        run(state, &c);
+    }
+}
+
 /* More groups than gemm/groups.cu reads at once. */
 static void many_groups(void **state)
 {
@@ -314,6 +343,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(groups_of_rows),
         cmocka_unit_test(adversarial_sizes),
+        cmocka_unit_test(tiles_from_a_counter),
         cmocka_unit_test(many_groups),
         cmocka_unit_test(groups_of_depth),
         cmocka_unit_test(groups_of_several_launches),

@@ -143,6 +143,6 @@ __global__ void __launch_bounds__(THREADS) groups(const struct tgl_groups_args a
         __syncthreads();
     }
     if (is_depth) sort_groups(&args);
-    const struct tgl_group_span head = {is_depth ? args.count : spans, 0, 0, 0};
+    const struct tgl_group_head head = {is_depth ? args.count : spans, 0, {0, 0}};
     if (threadIdx.x == 0) args.table->head = head;
 }

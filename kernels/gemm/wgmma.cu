@@ -37,6 +37,8 @@
  *                 the tile (multicast).
  *   persistent    The grid has at most as many blocks as are resident at once. The producer runs
  *                 ahead into the next unit of work (lib/wgmma_units.h) while the consumers store.
+ *                 A block has a fixed list of units, or takes them from a counter
+ *                 (lib/wgmma_queue.h).
  *   split-K       A tile has several units of work, each a part of its K. The last unit to finish
  *                 adds the sums of all units in the workspace, in the order of K: results are
  *                 bitwise the same every run. With CLUSTER_SPLITS the blocks of a cluster compute
@@ -57,6 +59,7 @@
 #include "lib/launch_order.h"
 #include "lib/shuffle.h"
 #include "lib/wgmma_loop.h"
+#include "lib/wgmma_queue.h"
 #include "lib/wgmma_stage.h"
 
 #if PROMOTE && (!WGMMA_IS_F8 || ALTERNATE || STAGES < 2)
@@ -76,16 +79,19 @@ static __device__ __forceinline__ void wgmma_produce(const struct tgl_gemm_args 
                                                      const struct tgl_tensor_map *right_map,
                                                      struct wgmma_shared *shared, int depth)
 {
-    const int clusters = (int)gridDim.x / CLUSTER;
-    const int units = unit_count(args);
+    struct unit_list list = make_list(args);
     /* If all problems of the batch share a matrix (stride 0), it is number 0 of its tensor map. */
     const bool has_lefts = (EXCHANGED ? args->stride_b : args->stride_a) != 0;
     const bool has_rights = (EXCHANGED ? args->stride_a : args->stride_b) != 0;
     struct wgmma_source left = {left_map, left_lines(args), 0, 0};
     struct wgmma_source right = {right_map, right_lines(args), 0, 0};
     struct ring_place at = {0, 0};
-    for (int i = (int)blockIdx.x / CLUSTER; i < units; i += clusters) {
-        const struct unit u = find_unit_inside(args, i, depth);
+    for (start_list(&list); list.number < list.units; next_in_list(&list)) {
+        const struct unit u = find_unit_inside(args, list.number, depth);
+#if HAS_QUEUE
+        put_unit(&shared->queue, &list, &u);
+        if (u.steps == 0) take_unit(args, &list);
+#endif
         left.edge = u.left;
         left.z = has_lefts ? u.batch : 0;
 #if LEFT_BOX < BM
@@ -96,6 +102,9 @@ static __device__ __forceinline__ void wgmma_produce(const struct tgl_gemm_args 
         for (int step = u.first; step < u.first + u.steps; step++) {
             unsigned char *stage = shared->stages[at.stage];
             mbarrier *full = &shared->ring.full[at.stage];
+#if HAS_QUEUE
+            if (step + 1 == u.steps) take_unit(args, &list); /* while a stage becomes empty */
+#endif
             mbarrier_wait(&shared->ring.empty[at.stage], at.parity ^ 1);
             mbarrier_arrive_and_expect(full, (unsigned)(left.lines + right.lines) * 128);
             load_left(stage, &left, FIRST_K(&u) + step * BK, full);
@@ -103,6 +112,9 @@ static __device__ __forceinline__ void wgmma_produce(const struct tgl_gemm_args 
             advance(&at);
         }
     }
+#if HAS_QUEUE
+    put_end(&shared->queue, &list);
+#endif
 }
 
 #if HAS_BLOCK_SCALES
@@ -111,13 +123,12 @@ static __device__ __forceinline__ void wgmma_produce(const struct tgl_gemm_args 
 static __device__ __forceinline__ void wgmma_copy_factors(const struct tgl_gemm_args *args,
                                                           struct wgmma_shared *shared, int depth)
 {
-    const int clusters = (int)gridDim.x / CLUSTER;
-    const int units = unit_count(args);
+    struct unit_walk walk = make_walk(args, QUEUE(shared));
     const bool is_bulk = has_bulk_factors(args);
     struct ring_place at = {0, 0};
     if (is_bulk && threadIdx.x % 32 != 0) return;
-    for (int i = (int)blockIdx.x / CLUSTER; i < units; i += clusters) {
-        const struct unit u = find_unit_inside(args, i, depth);
+    for (first_unit(&walk, is_bulk); has_unit(&walk); next_unit(&walk)) {
+        const struct unit u = unit_of(&walk, args, depth);
         copy_unit_factors(shared->factors, &shared->ring, &at, args, &u, is_bulk);
     }
 }
@@ -154,8 +165,7 @@ static __device__ __forceinline__ void wgmma_consume(const struct tgl_gemm_args 
                                                      struct wgmma_shared *shared, int group,
                                                      int depth)
 {
-    const int clusters = (int)gridDim.x / CLUSTER;
-    const int units = unit_count(args);
+    struct unit_walk walk = make_walk(args, QUEUE(shared));
     char *results = shared->results[group];
     struct ring_place at = {0, 0};
 #if ALTERNATE
@@ -164,8 +174,8 @@ static __device__ __forceinline__ void wgmma_consume(const struct tgl_gemm_args 
     unsigned turn = first_turn(group);
     group = 0; /* a consumer has all rows of its tile */
 #endif
-    for (int i = (int)blockIdx.x / CLUSTER; i < units; i += clusters) {
-        struct unit u = find_unit_inside(args, i, depth);
+    for (first_unit(&walk, false); has_unit(&walk); next_unit(&walk)) {
+        struct unit u = unit_of(&walk, args, depth);
         u.steps = uniform(u.steps); /* the bound of the main loop */
 #if ALTERNATE
         is_own ^= 1;
@@ -222,6 +232,9 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
     }
 #if ALTERNATE
     if (threadIdx.x == 0) make_turns(&shared->turns);
+#endif
+#if HAS_QUEUE
+    if (threadIdx.x == 0) make_queue(&shared->queue);
 #endif
     if (args.k > 0) clear_other_lines(&args, shared);
 #if HAS_BLOCK_SCALES

@@ -21,8 +21,14 @@ struct tgl_group_span {
     int group, first, end, unused; /* 16 bytes: one load */
 };
 
+struct tgl_group_head {
+    int spans;     /* the number of spans */
+    int taken;     /* units that blocks have taken beside their first ones (lib/wgmma_queue.h) */
+    int unused[2]; /* 16 bytes, as a span */
+};
+
 struct tgl_group_table {
-    struct tgl_group_span head; /* head.group: the number of spans */
+    struct tgl_group_head head;
     struct tgl_group_span spans[1];
 };
 

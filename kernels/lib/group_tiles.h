@@ -25,8 +25,8 @@ group_table(const struct tgl_gemm_args *args)
  * has more blocks than there are tiles. */
 static __device__ __forceinline__ bool group_rows(struct tgl_gemm_args *args, int tile)
 {
-    args->m = group_table(args)->head.group * BM;
-    return tile < group_table(args)->head.group * ((args->n + BN - 1) / BN);
+    args->m = group_table(args)->head.spans * BM;
+    return tile < group_table(args)->head.spans * ((args->n + BN - 1) / BN);
 }
 
 /* Called after the block has found its tile. *row: BM times the number of the tile's span; becomes

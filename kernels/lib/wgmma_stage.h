@@ -6,6 +6,7 @@
 #ifndef TGL_WGMMA_STAGE_H
 #define TGL_WGMMA_STAGE_H
 
+#include "lib/wgmma_queue.h"
 #include "lib/wgmma_ring.h"
 #include "lib/wgmma_scales.h"
 #include "lib/wgmma_store.h"
@@ -22,6 +23,9 @@ struct wgmma_shared {
     struct ring ring;
 #if ALTERNATE
     struct turns turns;
+#endif
+#if HAS_QUEUE
+    struct unit_queue queue;
 #endif
 #if HAS_BLOCK_SCALES
     struct stage_factors factors[STAGES];

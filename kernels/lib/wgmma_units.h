@@ -2,10 +2,11 @@
  *
  * A unit of work of a persistent kernel is a tile, or with split-K k_chunk of the K of a tile. The
  * first tiles_whole tiles are one unit each. The other tiles, which would not fill the last wave of
- * blocks, have `splits` units each. A block takes every gridDim.x'th unit. There are fewer than
- * 2^30 units. Tiles are ordered in bands of `raster` rows of tiles, so that concurrent blocks share
- * operands in L2. With CLUSTER > 1 all these are counted in clusters of tiles and of units, and
- * each block of a cluster has the unit of its rank.
+ * blocks, have `splits` units each. A block takes every gridDim.x'th unit, or with groups the next
+ * one that no block has (lib/wgmma_queue.h). There are fewer than 2^30 units. Tiles are ordered in
+ * bands of `raster` rows of tiles, so that concurrent blocks share operands in L2. With CLUSTER > 1
+ * all these are counted in clusters of tiles and of units, and each block of a cluster has the unit
+ * of its rank.
  *
  * lib/wgmma_tiles.h or lib/dmma_tiles.h, which define the tiles, are included before this file.
  */
@@ -55,7 +56,7 @@ static __device__ __forceinline__ int right_extent(const struct tgl_gemm_args *a
 static __device__ __forceinline__ int tile_rows(const struct tgl_gemm_args *args)
 {
 #if GROUPED_LEFT
-    return group_table(args)->head.group;
+    return group_table(args)->head.spans;
 #else
     return (left_extent(args) + BM * CLUSTER_ROWS - 1) / (BM * CLUSTER_ROWS);
 #endif
@@ -64,7 +65,7 @@ static __device__ __forceinline__ int tile_rows(const struct tgl_gemm_args *args
 static __device__ __forceinline__ int tile_columns(const struct tgl_gemm_args *args)
 {
 #if GROUPED_RIGHT
-    return group_table(args)->head.group;
+    return group_table(args)->head.spans;
 #else
     return (right_extent(args) + BN * CLUSTER_COLUMNS - 1) / (BN * CLUSTER_COLUMNS);
 #endif

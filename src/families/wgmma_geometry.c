@@ -174,13 +174,26 @@ static int factor_bytes(const tgl_shape *s, const wgmma_geometry *g)
            (int)sizeof(float);
 }
 
+/* Bytes of the queue of units: those of struct unit_queue of lib/wgmma_queue.h. */
+static int queue_bytes(const tgl_shape *s, const wgmma_geometry *g)
+{
+    enum {
+        QUEUE_UNITS = 4,
+        UNIT = 13 * sizeof(int),
+        BARRIERS = 2 * 8 /* as in lib/wgmma_queue.h */
+    };
+    const bool has_queue = s->grouping != TGL_GROUPED_NONE && g->cluster_blocks == 1;
+    return has_queue ? QUEUE_UNITS * (UNIT + BARRIERS) : 0;
+}
+
 /* Bytes of a block's shared memory: at least those of struct wgmma_shared of the kernel. */
 static int wgmma_shared_bytes(const tgl_shape *s, const wgmma_geometry *g)
 {
     enum { BARRIER = 8 }; /* bytes of an mbarrier */
     const wgmma_row *t = g->row;
     return g->stages * ((t->bm + t->bn) * WGMMA_LINE_BYTES + 2 * BARRIER + factor_bytes(s, g)) +
-           t->consumers * results_bytes(g) + (t->alternates ? t->consumers * BARRIER : 0);
+           t->consumers * results_bytes(g) + (t->alternates ? t->consumers * BARRIER : 0) +
+           queue_bytes(s, g);
 }
 
 /* Reduces the number of stages until the block fits into `bytes_max` bytes: boxes of results that
