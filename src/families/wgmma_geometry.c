@@ -174,13 +174,25 @@ static int factor_bytes(const tgl_shape *s, const wgmma_geometry *g)
            (int)sizeof(float);
 }
 
+/* Bytes of a consumer's factors of rows and columns: struct line_factors of the kernel. */
+static int line_factor_bytes(const tgl_shape *s, const wgmma_geometry *g)
+{
+    const wgmma_row *t = g->row;
+    const bool is_line = s->scaling_a == TGL_SCALING_LINE || s->scaling_b == TGL_SCALING_LINE;
+    const bool has_all_rows =
+        t->alternates || (tgl_has_groups_of_rows(s) && !g->exchanged && wgmma_promotes(s));
+    if (!is_line) return 0;
+    return ((has_all_rows ? t->bm : t->bm / t->consumers) + t->bn) * (int)sizeof(float);
+}
+
 /* Bytes of a block's shared memory: at least those of struct wgmma_shared of the kernel. */
 static int wgmma_shared_bytes(const tgl_shape *s, const wgmma_geometry *g)
 {
     enum { BARRIER = 8 }; /* bytes of an mbarrier */
     const wgmma_row *t = g->row;
     return g->stages * ((t->bm + t->bn) * WGMMA_LINE_BYTES + 2 * BARRIER + factor_bytes(s, g)) +
-           t->consumers * results_bytes(g) + (t->alternates ? t->consumers * BARRIER : 0);
+           t->consumers * (results_bytes(g) + line_factor_bytes(s, g)) +
+           (t->alternates ? t->consumers * BARRIER : 0);
 }
 
 /* Reduces the number of stages until the block fits into `bytes_max` bytes: boxes of results that
