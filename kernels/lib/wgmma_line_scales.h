@@ -43,6 +43,14 @@ static __device__ __forceinline__ void request_factors(float *to, const float *f
     }
 }
 
+/* Called by all threads of a consumer: sets `count` factors to 1. A thread sets those that it has
+ * copied. */
+static __device__ __forceinline__ void set_to_one(float *to, const int count)
+{
+    for (int i = (int)threadIdx.x % 128; i < count; i += 128)
+        to[i] = 1;
+}
+
 /* Called by all threads of a consumer before they multiply the unit: requests its factors. They are
  * NULL if the host knows that alpha is 0. */
 static __device__ __forceinline__ void request_line_factors(struct line_factors *to,
@@ -75,9 +83,10 @@ static __device__ __forceinline__ void use_line_factors(struct epilogue_operands
     const float *left = factors->left - FIRST_FACTOR_ROW(u, group);
     const float *right = factors->right - u->right;
     ASYNC_WAIT(0);
-    if (ALPHA(args, with) == 0)
-        for (int i = (int)threadIdx.x % 128; i < LEFT_FACTORS + BN; i += 128)
-            ((float *)factors)[i] = 1;
+    if (ALPHA(args, with) == 0) {
+        set_to_one(factors->left, LEFT_FACTORS);
+        set_to_one(factors->right, BN);
+    }
     CONSUMER_BARRIER();
     with->factors_a = EXCHANGED ? right : left;
     with->factors_b = EXCHANGED ? left : right;
