@@ -108,7 +108,7 @@ static __device__ __forceinline__ void accurate_consume(const struct tgl_gemm_ar
         compute_unit(sum[0], args, shared, i, group, depth, &progress);
         i = opaque(i); /* frees registers for the sums: lib/opaque.h */
         const struct unit u = find_unit(args, i, depth);
-        wgmma_store_sums(args, sum, (char *)shared->chunks[group * 4], 0, &u, group);
+        wgmma_store_sums(args, sum, (char *)shared->chunks[group * 4], 0, 0, &u, group);
     }
 }
 

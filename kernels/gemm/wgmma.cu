@@ -55,6 +55,8 @@
  *
  * The tensor maps are three-dimensional: the contiguous dimension, the other one, and the batch.
  */
+#define STAGED_FACTORS (SCALE_A == SCALE_LINE || SCALE_B == SCALE_LINE)
+
 #include "lib/dynamic_shared.h"
 #include "lib/launch_order.h"
 #include "lib/shuffle.h"
@@ -167,6 +169,11 @@ static __device__ __forceinline__ void wgmma_consume(const struct tgl_gemm_args 
 {
     struct unit_walk walk = make_walk(args, QUEUE(shared));
     char *results = shared->results[group];
+#if STAGED_FACTORS
+    struct line_factors *factors = &shared->line_factors[group];
+#else
+    struct line_factors *factors = 0;
+#endif
     struct ring_place at = {0, 0};
 #if ALTERNATE
     const int consumer = group;
@@ -194,6 +201,9 @@ static __device__ __forceinline__ void wgmma_consume(const struct tgl_gemm_args 
             continue;
         }
 #endif
+#if STAGED_FACTORS
+        request_line_factors(factors, args, &u, group);
+#endif
         accumulate_t acc[M_STEPS][ACC];
         wgmma_multiply(acc, shared, args, &u, group, &at);
 #if CLUSTER_SPLITS > 1
@@ -201,7 +211,7 @@ static __device__ __forceinline__ void wgmma_consume(const struct tgl_gemm_args 
 #else
         if (u.splits > 1 && !sum_over_units(&acc[0][0], args, &u)) continue;
 #endif
-        wgmma_store_sums(args, acc, results, d_map, &u, group);
+        wgmma_store_sums(args, acc, results, d_map, factors, &u, group);
     }
     wait_until_results_are_read();
 }

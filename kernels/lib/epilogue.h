@@ -36,6 +36,10 @@
 #define AMAX 0 /* 1: the largest magnitude of D, before its scale, is stored as well */
 #endif
 
+#ifndef STAGED_FACTORS
+#define STAGED_FACTORS 0 /* 1: the factors of lines are in shared memory: factors_a, factors_b */
+#endif
+
 #if AMAX && VALUE != TYPE_F32
 #error "AMAX: values are FP32"
 #endif
@@ -72,6 +76,11 @@ struct epilogue_operands {
 #endif
 #if GROUPED
     long long group; /* for SCALES_OF() */
+#endif
+#if STAGED_FACTORS
+    /* The factors of rows of A and of columns of B in shared memory, by row and column of D. If
+     * alpha is 0, they are 1. */
+    const float *factors_a, *factors_b;
 #endif
 };
 
@@ -229,6 +238,12 @@ static __device__ __forceinline__ value_t scaled_sum(const struct tgl_gemm_args 
                                                      accumulate_t sum, int row, int col)
 {
     value_t value = ALPHA(args, with) * value_of(sum);
+#if STAGED_FACTORS
+    if (SCALE_A == SCALE_LINE) value *= with->factors_a[row];
+    if (SCALE_B == SCALE_LINE) value *= with->factors_b[col];
+    (void)args, (void)row, (void)col;
+    return value;
+#endif
 #if SCALE_A == SCALE_LINE
     if (args->scale_a && ALPHA(args, with) != 0) value *= SCALES_OF(args, a, with->group)[row];
 #endif

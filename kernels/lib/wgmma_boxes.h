@@ -8,8 +8,8 @@
 #ifndef TGL_WGMMA_BOXES_H
 #define TGL_WGMMA_BOXES_H
 
-#include "lib/named_barrier.h"
 #include "lib/tma.h"
+#include "lib/wgmma_line_scales.h"
 #include "lib/wgmma_spans.h"
 
 #define BOX_BYTES (64 * SPAN * 2) /* 64 rows of SPAN results */
@@ -25,9 +25,6 @@
 #if D_WORD != 16
 #error "TMA stores rows that are multiples of 16 bytes long"
 #endif
-
-/* A barrier of the threads of one consumer. */
-#define CONSUMER_BARRIER() named_barrier(2 + (int)threadIdx.x / 128, 128)
 
 /* Called by all threads of a consumer: waits until TMA has read all of the consumer's boxes except
  * those of the last `pending` groups. Each store_boxes() is a group. pending: a constant. */

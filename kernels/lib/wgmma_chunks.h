@@ -14,7 +14,8 @@
 
 /* The thread's number in the epilogue. With block scale factors a consumer has few registers: the
  * compiler shall not keep what it computes from the number during the main loop. */
-#define STORING_THREAD (HAS_BLOCK_SCALES ? opaque((int)threadIdx.x) : (int)threadIdx.x)
+#define STORING_THREAD                                                                             \
+    (HAS_BLOCK_SCALES || STAGED_FACTORS ? opaque((int)threadIdx.x) : (int)threadIdx.x)
 
 /* A chunk is CHUNK columns of a warp's 16 rows of sums. In shared memory its lines are lines of D:
  * rows of the tile, or with EXCHANGED its columns. CHUNK_PITCH, the elements from a line to the

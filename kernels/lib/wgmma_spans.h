@@ -82,7 +82,7 @@ static __device__ __forceinline__ unsigned finished_pair(const struct tgl_gemm_a
 /* How many columns of results are computed before they are put into shared memory. With scale
  * factors of rows or columns these are all columns of a span, so that the thread waits only once
  * for its factors. */
-#define COLUMNS_AT_ONCE (HAS_LINE_SCALES ? SPAN : 16)
+#define COLUMNS_AT_ONCE (HAS_LINE_SCALES && !STAGED_FACTORS ? SPAN : 16)
 
 /* Puts SPAN columns of a warp's sums into shared memory as results. left, right: the row of left
  * and the column of right of the first sum. */

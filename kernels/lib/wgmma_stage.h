@@ -30,6 +30,9 @@ struct wgmma_shared {
 #if HAS_BLOCK_SCALES
     struct stage_factors factors[STAGES];
 #endif
+#if STAGED_FACTORS
+    struct line_factors line_factors[CONSUMERS];
+#endif
 };
 
 /* ---- Lines of a stage ------------------------------------------------------------------------ */

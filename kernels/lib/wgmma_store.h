@@ -16,16 +16,21 @@
 #define RESULTS_BYTES (BOXES_BYTES > 4 * CHUNK_BYTES ? BOXES_BYTES : 4 * CHUNK_BYTES)
 
 /* Stores the sums of consumer number `group`. results: RESULTS_BYTES of shared memory. d_map: the
- * tensor map of D, with TMA_STORES. Each branch computes the address of a warp's chunk: if it is
- * computed only once, NVRTC 13.0 keeps it in registers, and spills sums with tiles of 256x144.
+ * tensor map of D, with TMA_STORES. factors: with STAGED_FACTORS. Each branch computes the address
+ * of a warp's chunk: if it is computed only once, NVRTC 13.0 keeps it in registers, and spills sums
+ * with tiles of 256x144.
  */
 static __device__ __forceinline__ void wgmma_store_sums(const struct tgl_gemm_args *args,
                                                         accumulate_t (*acc)[ACC], char *results,
                                                         const struct tgl_tensor_map *d_map,
+                                                        struct line_factors *factors,
                                                         const struct unit *u, int group)
 {
     wait_until_results_are_read();
     struct epilogue_operands with = epilogue_operands(args, D_OF(args, u->batch), u->batch);
+#if STAGED_FACTORS
+    use_line_factors(&with, args, factors, u, group);
+#endif
 #if AMAX
     unsigned amax = 0;
     with.amax = &amax;
@@ -42,7 +47,7 @@ static __device__ __forceinline__ void wgmma_store_sums(const struct tgl_gemm_ar
         return;
     }
 #endif
-    (void)d_map;
+    (void)d_map, (void)factors;
     store_chunks(args, &with, acc, (accumulate_t *)(results + warp * CHUNK_BYTES), u, first_left);
 #if AMAX
     epilogue_add_amax(args, amax);

@@ -182,8 +182,20 @@ static int queue_bytes(const tgl_shape *s, const wgmma_geometry *g)
         UNIT = 13 * sizeof(int),
         BARRIERS = 2 * 8 /* as in lib/wgmma_queue.h */
     };
-    const bool has_queue = s->grouping != TGL_GROUPED_NONE && g->cluster_blocks == 1;
+    const bool has_queue = s->grouping != TGL_GROUPED_NONE && g->cluster_blocks == 1 &&
+                           !tgl_shape_has_blocked_scales(s);
     return has_queue ? QUEUE_UNITS * (UNIT + BARRIERS) : 0;
+}
+
+/* Bytes of a consumer's factors of rows and columns: struct line_factors of the kernel. */
+static int line_factor_bytes(const tgl_shape *s, const wgmma_geometry *g)
+{
+    const wgmma_row *t = g->row;
+    const bool is_line = s->scaling_a == TGL_SCALING_LINE || s->scaling_b == TGL_SCALING_LINE;
+    const bool has_all_rows =
+        t->alternates || (tgl_has_groups_of_rows(s) && !g->exchanged && wgmma_promotes(s));
+    if (!is_line) return 0;
+    return ((has_all_rows ? t->bm : t->bm / t->consumers) + t->bn) * (int)sizeof(float);
 }
 
 /* Bytes of a block's shared memory: at least those of struct wgmma_shared of the kernel. */
@@ -192,8 +204,8 @@ static int wgmma_shared_bytes(const tgl_shape *s, const wgmma_geometry *g)
     enum { BARRIER = 8 }; /* bytes of an mbarrier */
     const wgmma_row *t = g->row;
     return g->stages * ((t->bm + t->bn) * WGMMA_LINE_BYTES + 2 * BARRIER + factor_bytes(s, g)) +
-           t->consumers * results_bytes(g) + (t->alternates ? t->consumers * BARRIER : 0) +
-           queue_bytes(s, g);
+           t->consumers * (results_bytes(g) + line_factor_bytes(s, g)) +
+           (t->alternates ? t->consumers * BARRIER : 0) + queue_bytes(s, g);
 }
 
 /* Reduces the number of stages until the block fits into `bytes_max` bytes: boxes of results that
