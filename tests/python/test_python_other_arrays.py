@@ -400,9 +400,11 @@ class StandInForTorch(Paths):
         z = (self.b + 1j).astype(np.complex64)
         w = (self.a - 2j).astype(np.complex64)
         tegula.matmul(Tensor(w), Tensor(z))
+        # Both libraries sum 2k products in FP32, and the sums of opposite products cancel.
+        bound = 2 * 2 * w.shape[1] * 2.0**-24 * (abs(w) @ abs(z)).max()
         for _ in range(2):
-            np.testing.assert_array_almost_equal_nulp(
-                tegula.matmul(Tensor(w), Tensor(z).conj()).host.imag, (w @ z.conj()).imag, 16)
+            np.testing.assert_allclose(
+                tegula.matmul(Tensor(w), Tensor(z).conj()).host.imag, (w @ z.conj()).imag, rtol=0, atol=bound)
         sparse, elsewhere = Tensor(self.a), Tensor(self.a, "mps")
         sparse.layout = "sparse_coo"
         self.assert_same_error(TypeError, "only dense", lambda: tegula.matmul(sparse, y))
