@@ -19,6 +19,7 @@
 #include "lib/epilogue.h"
 #include "lib/gemm_args.h"
 #include "lib/launch_order.h"
+#include "lib/opaque.h"
 #include "lib/operand_type.h"
 #include "lib/operands.h"
 
@@ -82,6 +83,21 @@
 #define STAGE                                                                                      \
     ((A_SIZE + TILE_SIZE(BN, B_ALONG_K) + ALL_BANKS - 1) / ALL_BANKS * ALL_BANKS + ALL_BANKS / 2)
 
+/* The first of four rows, and of four columns, of D that thread number `thread` of a group
+ * computes; i, j: a row and a column of acc, j a multiple of 4. */
+#define RESULT_ROW(thread, i)    ((thread) / LANES_N * 4 + (i) / 4 * 4 * LANES_M + (i) % 4)
+#define RESULT_COLUMN(thread, j) ((thread) % LANES_N * 4 + (j)*LANES_N)
+
+/* SHARES_RESULTS: all threads of a warp compute the same product. Rows of D that are not aligned to
+ * 16 bytes are then exchanged by way of shared memory. RESULTS: its size, in elements of A and B:
+ * two times four results of each thread. */
+#define SHARES_RESULTS  (GROUP % 32 == 0)
+#define RESULTS_OF_WARP (32 * 4)
+#define RESULTS                                                                                    \
+    (SHARES_RESULTS                                                                                \
+         ? THREADS / 32 * 2 * RESULTS_OF_WARP * (int)sizeof(accumulate_t) / (int)sizeof(element_t) \
+         : 0)
+
 /* The index in a tile in shared memory of element number `at` of a line. */
 static __device__ __forceinline__ int small_batch_place_of(int line, int at, const int edge,
                                                            const bool k_major)
@@ -96,29 +112,59 @@ struct tile {
     int inside, depth;
 };
 
+/* How a group copies a tile: VEC elements at once, `per_line` copies a line. Thread t of the group
+ * copies the same place of every STEP'th line, so that addresses take additions only. A chunk is as
+ * many copies of a thread as are issued without a branch between them. */
+#define PER_LINE(edge, vec, k_major) (((k_major) ? BK : (edge)) / (vec))
+#define LINES(edge, k_major)         ((k_major) ? (edge) : BK)
+#define STEP(edge, vec, k_major)     (GROUP / PER_LINE(edge, vec, k_major))
+
+#if GROUP % PER_LINE(BM, VEC_A, A_ALONG_K) || GROUP % PER_LINE(BN, VEC_B, B_ALONG_K)
+#error "GROUP: a multiple of the copies of a line"
+#endif
+
+/* The copies of a thread: `count` in all, at most CHUNK_MAX of a chunk. */
+enum { CHUNK_MAX = 8 };
+
+/* A thread's part of a tile, from its next chunk on. */
+struct small_batch_places {
+    element_t *to;         /* the line of its first copy in shared memory, at the place of copies */
+    const element_t *from; /* the same in global memory */
+    long long step;        /* elements between the lines of two copies in global memory */
+    int line;              /* number of the line of its first copy */
+    int valid;             /* lines from there on whose elements at this place exist */
+};
+
+/* The distance in shared memory of copy number i of a chunk from its first one. */
+static __device__ __forceinline__ int small_batch_distance(const struct small_batch_places *p,
+                                                           const int i, const int step,
+                                                           const int edge, const bool k_major)
+{
+    if (!k_major) return i * step * edge;
+    /* Chunks begin at the same place of four lines if 8 * step is a multiple of 4. */
+    const bool is_fixed = step % 4 == 0 || 4 % step == 0;
+    const int fours = is_fixed ? i * step / 4 : (p->line + i * step) / 4 - p->line / 4;
+    return i * step * BK + fours * PACK;
+}
+
 /* The actions of copy_some(). COPY copies by cp.async, which needs at least 4 bytes. A copy of 2
  * bytes is a load into a register (LOAD) and later a store to shared memory (STORE). */
 enum { COPY, LOAD, STORE };
 
-/* Copy number i of this thread: `vec` elements of the tile. what: COPY, LOAD or STORE. loaded:
- * where LOAD leaves the element and where STORE finds it. */
-static __device__ __forceinline__ void copy_some(element_t *shared, const struct tile *tile, int i,
+/* Copy number i of a chunk: `vec` elements. what: COPY, LOAD or STORE. loaded: where LOAD leaves
+ * the element and where STORE finds it. */
+static __device__ __forceinline__ void copy_some(const struct small_batch_places *p, const int i,
                                                  const int edge, const int vec, const bool k_major,
                                                  const int what, element_t *loaded)
 {
-    const int per_line = (k_major ? BK : edge) / vec, copies = (k_major ? edge : BK) * per_line;
-    const int copy = (int)threadIdx.x % GROUP + i * GROUP;
-    if (copies % GROUP && copy >= copies) return;
-    const int line = copy / per_line, at = copy % per_line * vec;
-    const bool valid = line < (k_major ? tile->inside : tile->depth) &&
-                       at < (k_major ? tile->depth : tile->inside);
+    const int step = STEP(edge, vec, k_major);
+    element_t *to = p->to + small_batch_distance(p, i, step, edge, k_major);
+    const element_t *from = p->from + i * p->step;
+    const bool valid = i * step < p->valid;
 #if TYPE_A == TYPE_F32
-    async_copy_or_zero(&shared[small_batch_place_of(line, at, edge, k_major)],
-                       tile->x + (valid ? line * tile->ld + at : 0u), vec, valid);
+    async_copy_or_zero(to, from, vec, valid);
     (void)what, (void)loaded;
 #else
-    element_t *to = &shared[small_batch_place_of(line, at, edge, k_major)];
-    const element_t *from = tile->x + (valid ? line * tile->ld + at : 0u);
     const element_t zero = {0};
     const int bytes = vec * (int)sizeof(element_t);
     if (what == COPY)
@@ -130,40 +176,54 @@ static __device__ __forceinline__ void copy_some(element_t *shared, const struct
 #endif
 }
 
-/* Issues this thread's copies of a tile. Short loops are unrolled, so that addresses stay in
- * registers. */
+/* Issues copies 0 to count - 1 of a chunk. The tile has no lines from number `lines` on. */
+static __device__ __forceinline__ void small_batch_copy_chunk(const struct small_batch_places *p,
+                                                              const int count, const int lines,
+                                                              const int edge, const int vec,
+                                                              const bool k_major)
+{
+    const int step = STEP(edge, vec, k_major);
+    const bool is_whole = lines % (count * step) == 0;
+    const bool is_plain = vec * (int)sizeof(element_t) < 4;
+    element_t loaded[CHUNK_MAX];
+#pragma unroll
+    for (int i = 0; i < count; i++)
+        if (is_whole || p->line + i * step < lines)
+            copy_some(p, i, edge, vec, k_major, is_plain ? LOAD : COPY, &loaded[i]);
+    if (!is_plain) return;
+#pragma unroll
+    for (int i = 0; i < count; i++)
+        if (is_whole || p->line + i * step < lines)
+            copy_some(p, i, edge, vec, k_major, STORE, &loaded[i]);
+}
+
+/* Issues this thread's copies of a tile. Chunks without rows, columns or k of the operand are left
+ * out: results of other rows and columns are not stored, and no other k is multiplied. */
 static __device__ __forceinline__ void small_batch_copy_tile(element_t *shared,
                                                              const struct tile *tile,
                                                              const int edge, const int vec,
                                                              const bool k_major)
 {
-    const int copies = (BK * edge / vec + GROUP - 1) / GROUP;
-#if IS_16_BITS
-    if (vec == 1) {
-        const int at_once = copies < 16 ? copies : 16; /* loads in flight before the first store */
-        element_t loaded[16];
+    const int per_line = PER_LINE(edge, vec, k_major), lines = LINES(edge, k_major);
+    const int step = STEP(edge, vec, k_major), copies = (lines + step - 1) / step;
+    const int count = copies < CHUNK_MAX ? copies : CHUNK_MAX;
+    const unsigned thread = threadIdx.x % GROUP;
+    const int at = (int)(thread % per_line) * vec;
+    const int needed = k_major ? tile->inside : (tile->depth + 3) / 4 * 4;
+    struct small_batch_places p;
+    p.line = (int)(thread / per_line);
+    p.to = shared + small_batch_place_of(p.line, at, edge, k_major);
+    p.from = tile->x + (p.line * tile->ld + at);
+    p.step = (long long)step * tile->ld;
+    const bool is_inside = at < (k_major ? tile->depth : tile->inside);
+    p.valid = is_inside ? (k_major ? tile->inside : tile->depth) - p.line : 0;
 #pragma unroll 1
-        for (int first = 0; first < copies; first += at_once) {
-#pragma unroll
-            for (int i = 0; i < at_once; i++)
-                if (first + i < copies)
-                    copy_some(shared, tile, first + i, edge, vec, k_major, LOAD, &loaded[i]);
-#pragma unroll
-            for (int i = 0; i < at_once; i++)
-                if (first + i < copies)
-                    copy_some(shared, tile, first + i, edge, vec, k_major, STORE, &loaded[i]);
-        }
-        return;
-    }
-#endif
-    if (copies <= 8) {
-#pragma unroll
-        for (int i = 0; i < copies; i++)
-            copy_some(shared, tile, i, edge, vec, k_major, COPY, 0);
-    } else {
-#pragma unroll 4
-        for (int i = 0; i < copies; i++)
-            copy_some(shared, tile, i, edge, vec, k_major, COPY, 0);
+    for (int first = 0; first < lines && first < needed; first += count * step) {
+        small_batch_copy_chunk(&p, count, lines, edge, vec, k_major);
+        p.to += small_batch_distance(&p, count, step, edge, k_major);
+        p.from += count * p.step;
+        p.line += count * step;
+        p.valid -= count * step;
     }
 }
 
@@ -275,15 +335,70 @@ static __device__ __forceinline__ void small_batch_wait_for_copies(void)
         __syncthreads();
 }
 
+#if SHARES_RESULTS
+/* to[0..3] := sums[0..3] in shared memory. */
+static __device__ __forceinline__ void store_four_sums(accumulate_t *to, const accumulate_t *sums)
+{
+#if TYPE_A == TYPE_F64
+    *(double2 *)to = make_double2(sums[0], sums[1]);
+    *(double2 *)(to + 2) = make_double2(sums[2], sums[3]);
+#else
+    *(float4 *)to = make_float4(sums[0], sums[1], sums[2], sums[3]);
+#endif
+}
+
+/* Stores alpha times the results of a warp one by one. Neighbouring lanes store neighbouring
+ * columns: lanes exchange four columns of each row through `results`, of which they use one half,
+ * then the other, so that a barrier lies between the reads of a half and the next writes to it. */
+static __device__ __forceinline__ void store_single_results(const struct tgl_gemm_args *args,
+                                                            const struct epilogue_operands *with,
+                                                            accumulate_t *results,
+                                                            accumulate_t (*acc)[TN])
+{
+    const int lane = opaque((int)threadIdx.x % 32), first = (int)threadIdx.x % GROUP - lane;
+#pragma unroll
+    for (int j = 0; j < TN; j += 4) {
+        element_d *to[4]; /* the lane's results of the first row */
+        int rows[4];      /* how many rows of D exist from there on */
+#pragma unroll
+        for (int q = 0; q < 4; q++) {
+            const int thread = first + q * 8 + lane / 4;
+            const int row = RESULT_ROW(thread, 0), col = RESULT_COLUMN(thread, j) + lane % 4;
+            to[q] = with->D + row * args->ldd + col;
+            rows[q] = col < args->n ? args->m - row : 0;
+        }
+#pragma unroll
+        for (int i = 0; i < TM; i++) {
+            accumulate_t *half = results + i % 2 * RESULTS_OF_WARP;
+            accumulate_t sums[4];
+            store_four_sums(&half[lane * 4], &acc[i][j]);
+            __syncwarp();
+#pragma unroll
+            for (int q = 0; q < 4; q++)
+                sums[q] = half[q * 32 + lane];
+#pragma unroll
+            for (int q = 0; q < 4; q++)
+                if (RESULT_ROW(0, i) < rows[q])
+                    to[q][RESULT_ROW(0, i) * args->ldd] =
+                        to_d(ALPHA(args, with) * value_of(sums[q]));
+        }
+    }
+}
+#endif
+
 __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
     sgemm_small_batch(const struct tgl_gemm_args args)
 {
-    DYNAMIC_SHARED(element_t, shared, STAGES * PER_BLOCK * STAGE);
+    DYNAMIC_SHARED(element_t, shared, STAGES * PER_BLOCK * STAGE + RESULTS);
     wait_for_earlier_launches();
     if (args.overlaps) let_later_launches_start();
     const int group = (int)threadIdx.x / GROUP, thread = (int)threadIdx.x % GROUP;
     const int lane_m = thread / LANES_N, lane_n = thread % LANES_N;
     element_t *stages = shared + group * STAGE;
+#if SHARES_RESULTS
+    accumulate_t *results = (accumulate_t *)(shared + STAGES * PER_BLOCK * STAGE) +
+                            threadIdx.x / 32 * (2 * RESULTS_OF_WARP);
+#endif
 
     const bool multiplies = has_product(&args);
     struct small_batch_copier copier = {(int)blockIdx.x * PER_BLOCK, 0, 0};
@@ -307,13 +422,19 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
         element_d *D = D_OF(&args, product);
         const struct epilogue_operands with = epilogue_operands(&args, D, product);
         const bool aligned = ROWS_ARE_ON_16_BYTES(&args, &with);
+#if SHARES_RESULTS
+        if (!aligned && epilogue_only_scales(&args, &with)) {
+            store_single_results(&args, &with, results, acc);
+            continue;
+        }
+#endif
 #pragma unroll
         for (int i = 0; i < TM; i++) {
-            const int row = lane_m * 4 + i / 4 * 4 * LANES_M + i % 4;
+            const int row = RESULT_ROW(thread, i);
             if (row >= args.m) continue;
 #pragma unroll
             for (int j = 0; j < TN; j += 4) {
-                const int col = lane_n * 4 + j * LANES_N;
+                const int col = RESULT_COLUMN(thread, j);
                 epilogue_store4(&args, &with, &acc[i][j], row, col, 0, args.n - col, aligned);
             }
         }
