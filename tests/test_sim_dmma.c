@@ -139,13 +139,15 @@ static void every_k(void **state)
 /* Tests split-K of all tiles, of all but the first few, or of none, also in batches. */
 static void splits(void **state)
 {
-    static const char *const kernels[] = {"dmma_64x32:splits=3,whole=5", "dmma_128x128:splits=2",
-                                          "dmma_32x32:splits=2,whole=1000", "dmma_64x64:splits=7",
-                                          "dmma_128x64:splits=4,whole=1"};
-    for (int i = 0; i < 10; i++) {
+    static const char *const kernels[] = {
+        "dmma_64x32:splits=3,whole=5",    "dmma_128x128:splits=2",
+        "dmma_32x32:splits=2,whole=1000", "dmma_64x64:splits=7",
+        "dmma_128x64:splits=4,whole=1",   "dmma_32x32_s4:splits=9",
+        "dmma_32x32_s2:splits=6,whole=3"};
+    for (int i = 0; i < 14; i++) {
         if (!sweep_has(i)) continue;
-        gemm_case c = basic(kernels[i % 5], 130, 70, 264, i % 4);
-        if (i >= 5) c.problem.batch = 3;
+        gemm_case c = basic(kernels[i % 7], 130, 70, 264, i % 4);
+        if (i >= 7) c.problem.batch = 3;
         c.alpha = 0.5;
         c.gives_workspace = i % 2 != 0;
         run(*state, &c);
