@@ -121,13 +121,14 @@ static void sums_are_in_the_order_of_k(void **state)
 /* Tests a K of 0 to several times the stages of the ring, with and without split-K. */
 static void every_k(void **state)
 {
-    static const int ks[] = {0, 1, 7, 8, 15, 16, 17, 64, 100, 16 * 13 + 1};
+    static const int ks[] = {0, 1, 7, 8, 15, 16, 17, 64, 100, 16 * 13 + 1, 16 * 50 + 1};
+    static const char *const tiles[] = {"32x64", "32x32_s2", "32x32_s4"};
     int number = 0;
     for (size_t i = 0; i < COUNT_OF(ks); i++)
         for (int splits = 1; splits <= 3; splits++) {
             char kernel[STRING];
             if (!sweep_has(number++)) continue;
-            snprintf(kernel, sizeof kernel, "dmma_%s:splits=%d", i % 2 != 0 ? "32x32_s2" : "32x64",
+            snprintf(kernel, sizeof kernel, "dmma_%s:splits=%d", tiles[i % COUNT_OF(tiles)],
                      splits);
             gemm_case c = basic(kernel, 50, 40, ks[i], number % 4);
             c.beta = splits - 1;
@@ -138,13 +139,15 @@ static void every_k(void **state)
 /* Tests split-K of all tiles, of all but the first few, or of none, also in batches. */
 static void splits(void **state)
 {
-    static const char *const kernels[] = {"dmma_64x32:splits=3,whole=5", "dmma_128x128:splits=2",
-                                          "dmma_32x32:splits=2,whole=1000", "dmma_64x64:splits=7",
-                                          "dmma_128x64:splits=4,whole=1"};
-    for (int i = 0; i < 10; i++) {
+    static const char *const kernels[] = {
+        "dmma_64x32:splits=3,whole=5",    "dmma_128x128:splits=2",
+        "dmma_32x32:splits=2,whole=1000", "dmma_64x64:splits=7",
+        "dmma_128x64:splits=4,whole=1",   "dmma_32x32_s4:splits=9",
+        "dmma_32x32_s2:splits=6,whole=3"};
+    for (int i = 0; i < 14; i++) {
         if (!sweep_has(i)) continue;
-        gemm_case c = basic(kernels[i % 5], 130, 70, 264, i % 4);
-        if (i >= 5) c.problem.batch = 3;
+        gemm_case c = basic(kernels[i % 7], 130, 70, 264, i % 4);
+        if (i >= 7) c.problem.batch = 3;
         c.alpha = 0.5;
         c.gives_workspace = i % 2 != 0;
         run(*state, &c);
@@ -160,6 +163,7 @@ static void several_units_a_block(void **state)
         int batch, k;
     } cases[] = {{"dmma_32x32", 1100, 36},
                  {"dmma_32x32_s2", 1300, 76},
+                 {"dmma_32x32_s4", 400, 16 * 12 + 1},
                  {"dmma_128x128", 280, 120},
                  {"dmma_64x64:splits=2", 280, 72},
                  {"dmma_64x32:splits=3,whole=300", 600, 60}};

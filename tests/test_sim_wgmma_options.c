@@ -259,16 +259,20 @@ static void slivers_become_k_major(void **state)
 }
 
 /* Tests launches in which some tiles are whole and the others are split, and one in which all are
- * whole, also with clusters that share right tiles and with batches. */
+ * whole, also with clusters that share right tiles and with batches. Two have more splits than a
+ * thread loads together (UNITS_AT_ONCE of lib/split_units.h). */
 static void some_tiles_whole(void **state)
 {
-    static const char *const kernels[] = {
-        "wgmma_64x32:splits=3,whole=5", "wgmma_64x32:splits=2,whole=1,exchanged=1",
-        "wgmma_64x32:splits=2,whole=3,cluster=2", "wgmma_64x32:splits=2,whole=1000"};
-    for (int i = 0; i < 8; i++) {
+    static const char *const kernels[] = {"wgmma_64x32:splits=3,whole=5",
+                                          "wgmma_64x32:splits=2,whole=1,exchanged=1",
+                                          "wgmma_64x32:splits=2,whole=3,cluster=2",
+                                          "wgmma_64x32:splits=2,whole=1000",
+                                          "wgmma_64x64_s12:splits=5",
+                                          "wgmma_128x64_s8:splits=5,whole=1"};
+    for (int i = 0; i < 12; i++) {
         if (!sweep_has(i)) continue;
-        product p = basic_product(kernels[i % 4], TGL_BF16, 200, 72, 264);
-        p.batch = i / 4 != 0 ? 3 : 0;
+        product p = basic_product(kernels[i % 6], TGL_BF16, 200, 72, 264);
+        p.batch = i / 6 != 0 ? 3 : 0;
         run_product(*state, &p);
     }
 }

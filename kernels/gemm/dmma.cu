@@ -12,7 +12,8 @@
  *                 loads the fragments of B for the next step, and of A for the next AHEAD groups of
  *                 16 rows. These fragments may be in the next stage.
  *   slices        If tiles are small and few, the warps form SLICES groups, and group s multiplies
- *                 every SLICES'th stage. The groups add their sums through shared memory.
+ *                 every SLICES'th stage. The groups add their sums through shared memory. With
+ *                 split-K each group adds a part of the units of a tile.
  *   persistent    The grid has at most as many blocks as are resident at once. The producer runs
  *                 ahead into the next unit of work while the consumers store.
  *   exchanged     If D has few columns, the kernel computes tiles of D^T, which may have 16 rows
@@ -201,9 +202,12 @@ static __device__ __forceinline__ void dmma_consume(const struct tgl_gemm_args *
         before = (before + u.steps) % SLICES;
 #if SLICES > 1
         add_slices(&acc[0][0][0], shared->sums[0], slice);
+#endif
+        if (u.splits > 1 && !sum_over_units(&acc[0][0][0], args, &u, slice)) continue;
+#if SLICES > 1
+        if (u.splits > 1) add_slices(&acc[0][0][0], shared->sums[0], slice);
         if (slice > 0) continue;
 #endif
-        if (u.splits > 1 && !sum_over_units(&acc[0][0][0], args, &u)) continue;
         dmma_store_sums(args, acc, u.batch, u.left + warp_row, u.right + warp_col);
     }
 }

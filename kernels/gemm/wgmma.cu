@@ -68,11 +68,6 @@
 #error "PROMOTE: 8-bit floating-point types, consumers that multiply at once, two stages or more"
 #endif
 
-/* Registers per thread after setmaxnreg. A block of 384 threads starts with 168 per thread, one of
- * 512 with 128. The producer gives most of its registers to the consumers. */
-#define PRODUCER_REGISTERS (CONSUMERS == 3 ? 32 : 40)
-#define CONSUMER_REGISTERS (CONSUMERS == 3 ? 160 : 232)
-
 /* ---- Producer -------------------------------------------------------------------------------- */
 
 /* Called by one thread: fills the stages of all units of the block. */
@@ -209,7 +204,7 @@ static __device__ __forceinline__ void wgmma_consume(const struct tgl_gemm_args 
 #if CLUSTER_SPLITS > 1
         add_cluster(acc, (accumulate_t *)shared->stages, u.split);
 #else
-        if (u.splits > 1 && !sum_over_units(&acc[0][0], args, &u)) continue;
+        if (u.splits > 1 && !sum_over_units(&acc[0][0], args, &u, 0)) continue;
 #endif
         wgmma_store_sums(args, acc, results, d_map, factors, &u, group);
     }

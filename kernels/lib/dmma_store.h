@@ -18,8 +18,13 @@
 #define SLICES_BARRIER() named_barrier(2, CONSUMER_THREADS)
 #include "lib/slice_sums.h"
 
-#define SUM_THREADS          SLICE_THREADS
-#define LAST_BLOCK_BARRIER() named_barrier(1, SLICE_THREADS)
+#define SUM_THREADS SLICE_THREADS
+#if SETS_REGISTERS
+#define SUM_ROOM CONSUMER_REGISTERS
+#endif
+#define SUM_SLICES           SLICES
+#define LAST_BLOCK_BARRIER() named_barrier(1, CONSUMER_THREADS)
+#define OTHER_REGISTERS      56
 #include "lib/split_units.h"
 
 /* ---- Results --------------------------------------------------------------------------------- */

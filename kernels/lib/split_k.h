@@ -53,7 +53,7 @@ static __device__ __forceinline__ bool sum_over_blocks(const struct tgl_gemm_arg
                 own[e * SLICE_THREADS] = acc[e];
         if (!comes_last(counter, args->splits)) return false;
     }
-    take_sums(counter);
+    reset_counter(counter);
     if (is_idle) return true;
     if (split > 0)
 #pragma unroll

@@ -2,8 +2,9 @@
  *
  * Split-K of persistent kernels, for gemm/wgmma.cu and gemm/dmma.cu: adds the sums of the units of
  * a tile, in the workspace. A unit is the part of a tile's K that a block sums at once
- * (lib/wgmma_units.h). SUM_THREADS threads of a block have SUMS sums each, and call
- * LAST_BLOCK_BARRIER() together. The file that includes this one defines these macros.
+ * (lib/wgmma_units.h). SUM_THREADS threads of a block have SUMS sums each. SUM_SLICES groups of as
+ * many threads add them, and call LAST_BLOCK_BARRIER() together. The file that includes this one
+ * defines these macros.
  */
 #ifndef TGL_SPLIT_UNITS_H
 #define TGL_SPLIT_UNITS_H
@@ -31,10 +32,30 @@ typedef float4 sum_vector;
 #define ADD_VECTOR(to, v) ((to)[0] += (v).x, (to)[1] += (v).y, (to)[2] += (v).z, (to)[3] += (v).w)
 #endif
 
-/* The number of units whose sums a thread loads together before it adds them. With small tiles it
- * would otherwise wait for L2 once per unit. */
+/* SUM_ROOM: registers that a thread with sums may have. By default those at launch: a scheduler has
+ * 512 for each lane, which its warps share, in multiples of 8. */
+#ifndef SUM_ROOM
+#define SCHEDULER_WARPS ((THREADS / 32 * MIN_BLOCKS + 3) / 4)
+#define SUM_ROOM        (SCHEDULER_WARPS <= 2 ? 255 : 512 / SCHEDULER_WARPS / 8 * 8)
+#endif
 #define SUM_REGISTERS (SUMS * (int)sizeof(accumulate_t) / 4)
-enum { UNITS_AT_ONCE = SUM_REGISTERS <= 8 ? 4 : SUM_REGISTERS <= 16 ? 2 : 1 };
+#ifndef OTHER_REGISTERS
+#define OTHER_REGISTERS 40 /* of a thread, beside its sums and loaded sums */
+#endif
+#define HAS_ROOM_FOR(units) (SUM_REGISTERS * ((units) + 1) + OTHER_REGISTERS <= SUM_ROOM)
+
+/* The number of units whose sums a thread loads together before it adds them. With small tiles it
+ * would otherwise wait for L2 once per unit. From tiles of SATURATING bytes on the loads of one
+ * unit suffice: L2 delivers about 64 bytes a clock to an SM after about 600 clocks, 38 KB together.
+ */
+enum { SATURATING = 1 << 16, TILE_SUM_BYTES = BM * BN * (int)sizeof(accumulate_t) };
+enum {
+    UNITS_AT_ONCE = TILE_SUM_BYTES >= SATURATING ? 1
+                    : HAS_ROOM_FOR(4)            ? 4
+                    : HAS_ROOM_FOR(3)            ? 3
+                    : HAS_ROOM_FOR(2)            ? 2
+                                                 : 1
+};
 enum { VECTORS = SUMS / IN_VECTOR }; /* vectors of a thread's sums */
 
 /* acc += the sums of UNITS_AT_ONCE units, or of `count`, at least 1, if these are fewer. from: this
@@ -62,23 +83,28 @@ static __device__ __forceinline__ void add_units(accumulate_t *acc, const sum_ve
     }
 }
 
-/* Stores the sums of unit *u in the workspace. Returns true in the tile's unit that finishes last:
- * acc is then the sum of all units of the tile, in the order of K. */
+/* Stores the sums of unit *u, which slice 0 has, in the workspace. Returns true in the tile's unit
+ * that finishes last: acc of slice s is then the sum of the s'th part of the tile's units, in the
+ * order of K. */
 static __device__ __forceinline__ bool
-sum_over_units(accumulate_t *acc, const struct tgl_gemm_args *args, const struct unit *u)
+sum_over_units(accumulate_t *acc, const struct tgl_gemm_args *args, const struct unit *u, int slice)
 {
     sum_vector *sums = (sum_vector *)args->workspace +
-                       (long long)u->tile * u->splits * (BM * BN / IN_VECTOR) + threadIdx.x;
+                       (long long)u->tile * u->splits * (BM * BN / IN_VECTOR) +
+                       threadIdx.x % SUM_THREADS;
+    if (slice == 0)
 #pragma unroll
-    for (int i = 0; i < VECTORS; i++)
-        sums[(u->split * VECTORS + i) * SUM_THREADS] = MAKE_VECTOR(&acc[i * IN_VECTOR]);
+        for (int i = 0; i < VECTORS; i++)
+            sums[(u->split * VECTORS + i) * SUM_THREADS] = MAKE_VECTOR(&acc[i * IN_VECTOR]);
     if (!is_last_block(&args->counters[u->tile], u->splits)) return false;
+    const int part = (u->splits + SUM_SLICES - 1) / SUM_SLICES, begin = slice * part;
+    const int end = begin + part < u->splits ? begin + part : u->splits;
 #pragma unroll
     for (int i = 0; i < SUMS; i++)
         acc[i] = 0;
 #pragma unroll 1
-    for (int first = 0; first < u->splits; first += UNITS_AT_ONCE)
-        add_units(acc, &sums[first * VECTORS * SUM_THREADS], u->splits - first);
+    for (int first = begin; first < end; first += UNITS_AT_ONCE)
+        add_units(acc, &sums[first * VECTORS * SUM_THREADS], end - first);
     return true;
 }
 

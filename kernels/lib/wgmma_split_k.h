@@ -15,8 +15,12 @@
 #define ALL_CONSUMERS_BARRIER() named_barrier(1, CONSUMER_THREADS)
 
 /* Macros that lib/split_units.h needs. Its sum_over_units() adds the sums in the workspace. */
-#define SUMS                 (M_STEPS * ACC)
-#define SUM_THREADS          CONSUMER_THREADS
+#define SUMS        (M_STEPS * ACC)
+#define SUM_THREADS CONSUMER_THREADS
+#define SUM_SLICES  1
+#if CONSUMERS > 1
+#define SUM_ROOM CONSUMER_REGISTERS
+#endif
 #define LAST_BLOCK_BARRIER() ALL_CONSUMERS_BARRIER()
 #include "lib/split_units.h"
 

@@ -105,6 +105,11 @@
 #define CONSUMER_THREADS (128 * CONSUMERS)
 #define THREADS          (CONSUMER_THREADS + (CONSUMERS > 1 ? 128 : HAS_BLOCK_SCALES ? 64 : 32))
 
+/* Registers per thread after setmaxnreg. A block of 384 threads starts with 168 per thread, one of
+ * 512 with 128. The producer gives most of its registers to the consumers. */
+#define PRODUCER_REGISTERS (CONSUMERS == 3 ? 32 : 40)
+#define CONSUMER_REGISTERS (CONSUMERS == 3 ? 160 : 232)
+
 /* ---- Shared memory --------------------------------------------------------------------------- */
 
 /* LINE: elements in a line of an MN-major tile. The tile is divided along M or N into columns of

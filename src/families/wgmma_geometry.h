@@ -42,7 +42,8 @@ typedef struct wgmma_row {
                         factors leave no room */
     int boxes;       /* TMA_STORES: boxes of 64 rows of results in a consumer's shared memory */
     int min_blocks;  /* minimum resident blocks of an SM, which limits the registers */
-    int registers;   /* per thread at launch, approximately, as compiled for sm_90a */
+    int registers;   /* per thread at launch, approximately, as compiled for sm_90a without the code
+                        that adds the sums of splits */
     double share;    /* fraction of the tensor-core peak that the main loop reaches in kernels too
                         short to reach the power limit */
 } wgmma_row;

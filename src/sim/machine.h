@@ -31,7 +31,7 @@ enum {
     TGL_SIM_THREADS_MAX = 1024,
     TGL_WARP = 32,               /* threads of a warp */
     TGL_WARPGROUP = 128,         /* threads of a warpgroup */
-    TGL_SIM_MBARRIERS_MAX = 40,  /* maximum number of mbarriers per block */
+    TGL_SIM_MBARRIERS_MAX = 64,  /* maximum number of mbarriers per block */
     TGL_SIM_READERS_MAX = 24,    /* maximum number per block of tgl_async_reader */
     TGL_SIM_NAMED_BARRIERS = 16, /* named barriers per block; barrier 0 is __syncthreads() */
 };
