@@ -96,7 +96,7 @@ static void the_kernels_of_a_family(void **state)
     assert_status(warm("sm_90", "small_batch", &s), TGL_OK);
     assert_true(s.reports >= 4);
     assert_string_equal(s.first, "small_batch_16x16 NN sm_90a");
-    assert_string_equal(s.last, "small_batch_128x16 TN sm_90a");
+    assert_string_equal(s.last, "small_batch_144x32 TN sm_90a");
 }
 
 /* Kernels of other types than F32 are compiled only on request, and named with the type. */

@@ -235,7 +235,10 @@ static void ragged_batches(void **state)
         {"h200", "f32", "TT", 43, 15, 176, 320, "simt_32x32x16"},
         {"h200", "f32", "NN", 9, 127, 16, 1590, "small_batch_16x128"},
         {"h200", "f32", "NN", 9, 123, 35, 102, "small_batch_16x128"},
-        {"h200", "f32", "TN", 105, 8, 29, 93, "small_batch_128x16"}};
+        {"h200", "f32", "TN", 105, 8, 29, 93, "small_batch_128x16"},
+        {"h200", "f32", "TN", 143, 31, 14, 1343, "small_batch_144x32"},
+        {"h200", "f32", "NN", 92, 22, 38, 541, "small_batch_96x32"},
+        {"h200", "tf32", "TN", 29, 56, 26, 3301, "simt_32x64x16"}};
     (void)state;
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         const tgl_shape s = shape_of_row(&rows[i]);

@@ -139,10 +139,10 @@ enum {
     TILE_CYCLES = 1000,   /* minimum cycles of a block for one tile of K (bk elements) */
 };
 static const double FFMA_SHARE = 0.55; /* fraction of the time of FFMAs that loads do not hide */
-/* Cycles of an SM for a warp's copy instruction of 16 bytes per thread, and of fewer bytes. 6.5 and
- * 13 were fitted when a copy took 18 instructions. Now it takes 6, so at four instructions a cycle
- * 3 cycles less. The difference is predicted, not measured. */
-static const double COPY_CYCLES = 6.5 - 3, NARROW_COPY_CYCLES = 13 - 3;
+/* Cycles of an SM for a warp's copy instruction of 16 bytes per thread, and of fewer bytes. Fitted
+ * when a copy took 18 instructions. It takes 6 since, and five products of
+ * docs/notes/2026-11-29-gpu.md now take 0.8 to 1.4 of the prediction. */
+static const double COPY_CYCLES = 6.5, NARROW_COPY_CYCLES = 13;
 
 /* Lines of a tile that a thread copies between two branches, for each line that the group copies at
  * once: CHUNK_MAX of the kernel. */
