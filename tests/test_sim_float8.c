@@ -140,6 +140,25 @@ static void promotion(void **state)
     assert_true(errors[0][2] < 0x1p-18 && errors[1][2] < 0x1p-18);
 }
 
+/* A block has several tiles: their factors replace those of the tile before. An H200 has 132 SMs,
+ * which have a block of these kernels each. */
+static void several_tiles(void **state)
+{
+    enum { LONG = 64 * 140, SHORT = 8 };
+    for (int exchanged = 0; exchanged < 2; exchanged++) {
+        scaled_case c = {.problem = scaled_problem(E4M3, E4M3, TGL_BF16, exchanged ? SHORT : LONG,
+                                                   exchanged ? LONG : SHORT, 32),
+                         .alpha = 1,
+                         .kernel = exchanged ? "wgmma_64x64_s12:exchanged=1"
+                                             : "wgmma_64x64_s12:exchanged=0",
+                         .error = PROMOTED,
+                         .seed = 200 + (unsigned)exchanged};
+        lay_out(&c.problem, 2);
+        c.problem.scaling_a = c.problem.scaling_b = TGL_SCALING_LINE;
+        check_scaled(*state, &c);
+    }
+}
+
 static void values(void **state)
 {
     static const char *const some[] = {"wgmma_64x32", "mma_64x64x128"};
@@ -210,9 +229,13 @@ int main(int argc, char **argv)
     takes_all = argc > 1;
     sweep_arguments(argc, argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_layout),      cmocka_unit_test(column_major_batches),
-        cmocka_unit_test(promotion),         cmocka_unit_test(values),
-        cmocka_unit_test(without_a_product), cmocka_unit_test(without_a_product_on_the_device),
+        cmocka_unit_test(every_layout),
+        cmocka_unit_test(column_major_batches),
+        cmocka_unit_test(promotion),
+        cmocka_unit_test(several_tiles),
+        cmocka_unit_test(values),
+        cmocka_unit_test(without_a_product),
+        cmocka_unit_test(without_a_product_on_the_device),
     };
     return cmocka_run_group_tests(tests, setup_test_device, teardown_device);
 }
