@@ -287,6 +287,18 @@ static tgl_counters count_product(tgl_device *dev, const char *kernel, int64_t m
     return counters;
 }
 
+/* Rows of D that are not aligned to 16 bytes are stored by neighbouring lanes: small_batch stores
+ * 31 neighbours at once, which are in at most five sectors. */
+static void test_unaligned_rows_are_stored_at_once(void **state)
+{
+    const int64_t edge = 31;
+    float *C = new_matrix(ROOM);
+    const tgl_counters c = count_product(*state, "small_batch_32x32", edge, edge, 8, C);
+    assert_int_equal(c.global_store_bytes, 4 * edge * edge);
+    assert_in_range(c.global_store_sectors, 4 * edge, 5 * edge);
+    free(C);
+}
+
 /* Counts of rungs that can be computed by hand: with 32 x 32 tiles and multiples of 32 as sizes. */
 static void test_known_counts(void **state)
 {
@@ -644,6 +656,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_setuid),
         cmocka_unit_test(test_no_product),
         cmocka_unit_test(test_known_counts),
+        cmocka_unit_test(test_unaligned_rows_are_stored_at_once),
         cmocka_unit_test(test_launches_of_a_batch_add_up),
         cmocka_unit_test(test_counters_call),
         cmocka_unit_test(test_trace_call),

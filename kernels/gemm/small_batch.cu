@@ -197,8 +197,8 @@ static __device__ __forceinline__ void small_batch_copy_chunk(const struct small
             copy_some(p, i, edge, vec, k_major, STORE, &loaded[i]);
 }
 
-/* Issues this thread's copies of a tile. Chunks without rows, columns or k of the operand are left
- * out: results of other rows and columns are not stored, and no other k is multiplied. */
+/* Issues this thread's copies of a tile. Chunks of lines of k that are not multiplied are left
+ * out. */
 static __device__ __forceinline__ void small_batch_copy_tile(element_t *shared,
                                                              const struct tile *tile,
                                                              const int edge, const int vec,
@@ -207,9 +207,9 @@ static __device__ __forceinline__ void small_batch_copy_tile(element_t *shared,
     const int per_line = PER_LINE(edge, vec, k_major), lines = LINES(edge, k_major);
     const int step = STEP(edge, vec, k_major), copies = (lines + step - 1) / step;
     const int count = copies < CHUNK_MAX ? copies : CHUNK_MAX;
-    const unsigned thread = threadIdx.x % GROUP;
+    const unsigned thread = (unsigned)opaque((int)(threadIdx.x % GROUP));
     const int at = (int)(thread % per_line) * vec;
-    const int needed = k_major ? tile->inside : (tile->depth + 3) / 4 * 4;
+    const int needed = k_major ? edge : (tile->depth + 3) / 4 * 4;
     struct small_batch_places p;
     p.line = (int)(thread / per_line);
     p.to = shared + small_batch_place_of(p.line, at, edge, k_major);

@@ -144,28 +144,24 @@ static const double FFMA_SHARE = 0.55; /* fraction of the time of FFMAs that loa
  * docs/notes/2026-11-29-gpu.md now take 0.8 to 1.4 of the prediction. */
 static const double COPY_CYCLES = 6.5, NARROW_COPY_CYCLES = 13;
 
-/* Lines of a tile that a thread copies between two branches, for each line that the group copies at
- * once: CHUNK_MAX of the kernel. */
+/* Lines of a tile that a thread copies between two branches: CHUNK_MAX of the kernel. */
 enum { CHUNK = 8 };
 
-/* An operand of a product, as a kernel copies it. */
+/* An operand, as a kernel copies it. */
 typedef struct small_batch_operand {
-    int edge;       /* rows or columns of a tile */
-    int64_t inside; /* of which this many exist */
-    int vec;        /* elements of a copy */
-    bool k_major;   /* lines of a tile are its rows or columns, not its k */
+    int edge, vec; /* rows or columns of a tile; elements of a copy */
+    bool k_major;  /* lines of a tile are its rows or columns, not its k */
 } small_batch_operand;
 
-/* The copy instructions of a warp for a tile of which `depth` of K exist. Lines that do not exist
- * are left out by whole chunks. */
+/* The copy instructions of a warp for a tile of which `depth` of K exist. Lines of k that are not
+ * multiplied are left out by whole chunks. */
 static double small_batch_copies(const small_batch_row *t, const small_batch_operand *x,
                                  int64_t depth)
 {
     const int per_line = (x->k_major ? t->bk : x->edge) / x->vec;
-    const int64_t lines = x->k_major ? x->edge : t->bk, chunk = CHUNK * (group_of(t) / per_line);
-    const int64_t needed = x->k_major ? x->inside : depth;
-    const int64_t copied = tgl_min64(tgl_ceil_div(needed, chunk) * chunk, lines);
-    return (double)(copied * per_line) / 32;
+    const int64_t chunk = CHUNK * (group_of(t) / per_line);
+    const int64_t k = tgl_min64(tgl_ceil_div(depth, chunk) * chunk, t->bk);
+    return (double)((x->k_major ? x->edge : k) * per_line) / 32;
 }
 
 /* Cycles that an SM takes to copy one operand of a product. */
@@ -184,8 +180,8 @@ static double small_batch_product_cycles(const tgl_chip *chip, const tgl_shape *
                                          const small_batch_geometry *g)
 {
     const small_batch_row *t = g->row;
-    const small_batch_operand a = {t->bm, s->m, g->step.vec_a, !s->trans_a},
-                              b = {t->bn, s->n, g->step.vec_b, s->trans_b};
+    const small_batch_operand a = {t->bm, g->step.vec_a, !s->trans_a},
+                              b = {t->bn, g->step.vec_b, s->trans_b};
     const double ffmas = (double)(t->bm * t->bn) * 4 * (double)tgl_ceil_div(s->k, 4);
     return ffmas / tgl_fma_lanes(chip, s->type_accumulate) * FFMA_SHARE +
            small_batch_copy_cycles(t, s, &a) + small_batch_copy_cycles(t, s, &b);
