@@ -353,7 +353,7 @@ static void bounds_of_products(void **state)
     p.type_a = p.type_b = TGL_F8_E4M3;
     assert_true(error_bound_of(&p, true) == error_bound(K) + 4 * 34 * 0x1p11);
     p.compute = TGL_COMPUTE_FAST;
-    assert_true(error_bound_of(&p, true) == error_bound(K) + K / 32 * 34 * 0x1p11);
+    assert_true(error_bound_of(&p, true) == error_bound(K) + K / 32.0 * 34 * 0x1p11);
     p.type_a = p.type_b = TGL_F32;
     p.compute = TGL_COMPUTE_TF32;
     assert_true(error_bound_of(&p, true) == error_bound(K) + 0x1p14 + 4);

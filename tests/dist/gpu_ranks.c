@@ -73,20 +73,18 @@ static bool is_exhausted(const void *caller)
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t count, size_t size);
 void *__libc_realloc(void *memory, size_t size);
-void *malloc(size_t size);
-void *calloc(size_t count, size_t size);
-void *realloc(void *memory, size_t size);
+
 __attribute__((visibility("default"))) void *malloc(size_t size)
 {
     return is_exhausted(__builtin_return_address(0)) ? NULL : __libc_malloc(size);
 }
-__attribute__((visibility("default"))) void *calloc(size_t count, size_t size)
+__attribute__((visibility("default"))) void *calloc(size_t nmemb, size_t size)
 {
-    return is_exhausted(__builtin_return_address(0)) ? NULL : __libc_calloc(count, size);
+    return is_exhausted(__builtin_return_address(0)) ? NULL : __libc_calloc(nmemb, size);
 }
-__attribute__((visibility("default"))) void *realloc(void *memory, size_t size)
+__attribute__((visibility("default"))) void *realloc(void *ptr, size_t size)
 {
-    return is_exhausted(__builtin_return_address(0)) ? NULL : __libc_realloc(memory, size);
+    return is_exhausted(__builtin_return_address(0)) ? NULL : __libc_realloc(ptr, size);
 }
 #endif
 
