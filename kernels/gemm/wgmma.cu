@@ -55,6 +55,7 @@
  *
  * The tensor maps are three-dimensional: the contiguous dimension, the other one, and the batch.
  */
+/* lib/wgmma_line_scales.h has the factors of rows and columns, for lib/epilogue.h. */
 #define STAGED_FACTORS (SCALE_A == SCALE_LINE || SCALE_B == SCALE_LINE)
 
 #include "lib/dynamic_shared.h"
@@ -120,12 +121,12 @@ static __device__ __forceinline__ void wgmma_produce(const struct tgl_gemm_args 
 static __device__ __forceinline__ void wgmma_copy_factors(const struct tgl_gemm_args *args,
                                                           struct wgmma_shared *shared, int depth)
 {
-    struct unit_walk walk = make_walk(args, QUEUE(shared));
+    struct unit_list list = make_list(args);
     const bool is_bulk = has_bulk_factors(args);
     struct ring_place at = {0, 0};
     if (is_bulk && threadIdx.x % 32 != 0) return;
-    for (first_unit(&walk, is_bulk); has_unit(&walk); next_unit(&walk)) {
-        const struct unit u = unit_of(&walk, args, depth);
+    for (start_list(&list); list.number < list.units; next_in_list(&list)) {
+        const struct unit u = find_unit_inside(args, list.number, depth);
         copy_unit_factors(shared->factors, &shared->ring, &at, args, &u, is_bulk);
     }
 }
@@ -176,7 +177,7 @@ static __device__ __forceinline__ void wgmma_consume(const struct tgl_gemm_args 
     unsigned turn = first_turn(group);
     group = 0; /* a consumer has all rows of its tile */
 #endif
-    for (first_unit(&walk, false); has_unit(&walk); next_unit(&walk)) {
+    for (first_unit(&walk); has_unit(&walk); next_unit(&walk)) {
         struct unit u = unit_of(&walk, args, depth);
         u.steps = uniform(u.steps); /* the bound of the main loop */
 #if ALTERNATE

@@ -241,14 +241,13 @@ static __device__ __forceinline__ value_t scaled_sum(const struct tgl_gemm_args 
 #if STAGED_FACTORS
     if (SCALE_A == SCALE_LINE) value *= with->factors_a[row];
     if (SCALE_B == SCALE_LINE) value *= with->factors_b[col];
-    (void)args, (void)row, (void)col;
-    return value;
-#endif
+#else
 #if SCALE_A == SCALE_LINE
     if (args->scale_a && ALPHA(args, with) != 0) value *= SCALES_OF(args, a, with->group)[row];
 #endif
 #if SCALE_B == SCALE_LINE
     if (args->scale_b && ALPHA(args, with) != 0) value *= SCALES_OF(args, b, with->group)[col];
+#endif
 #endif
     (void)args, (void)row, (void)col;
     return value;

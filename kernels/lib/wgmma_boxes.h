@@ -9,7 +9,6 @@
 #define TGL_WGMMA_BOXES_H
 
 #include "lib/tma.h"
-#include "lib/wgmma_line_scales.h"
 #include "lib/wgmma_spans.h"
 
 #define BOX_BYTES (64 * SPAN * 2) /* 64 rows of SPAN results */

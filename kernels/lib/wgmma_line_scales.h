@@ -11,11 +11,7 @@
 
 #include "lib/async_copy.h"
 #include "lib/epilogue.h"
-#include "lib/named_barrier.h"
 #include "lib/wgmma_units.h"
-
-/* A barrier of the threads of one consumer. */
-#define CONSUMER_BARRIER() named_barrier(2 + (int)threadIdx.x / 128, 128)
 
 #if STAGED_FACTORS
 

@@ -9,12 +9,13 @@
  * in the group table, which gemm/groups.cu sets to 0 before each launch. Results do not depend on
  * which block computes a tile.
  *
- * Only the producer knows the counter. It hands each unit to the other warps through a ring in
+ * Only the producer knows the counter. It hands each unit to the consumers through a ring in
  * shared memory, which has barriers like those of lib/stage_ring.h. After the last unit it hands
  * over END_OF_UNITS.
  *
  * Blocks of a cluster need neighbouring units. They have fixed lists, and so have products with
- * factors of blocks: with the counter they took 0.98 to 1.19 times as long.
+ * factors of blocks: with the counter they took 0.95 to 1.19 times as long
+ * (docs/notes/2026-11-29-gpu.md).
  */
 #ifndef TGL_WGMMA_QUEUE_H
 #define TGL_WGMMA_QUEUE_H
@@ -76,13 +77,12 @@ struct unit_queue {
     struct unit units[QUEUE_UNITS];
 };
 
-/* Called by one thread, before make_barriers(). Each warp of the consumers releases a unit, and so
- * does the warp that copies block scale factors. */
+/* Called by one thread, before make_barriers(). Each warp of the consumers releases a unit. */
 static __device__ __forceinline__ void make_queue(struct unit_queue *queue)
 {
     for (int i = 0; i < QUEUE_UNITS; i++) {
         mbarrier_init(&queue->full[i], 1);
-        mbarrier_init(&queue->empty[i], CONSUMER_THREADS / 32 + (HAS_BLOCK_SCALES ? 1 : 0));
+        mbarrier_init(&queue->empty[i], CONSUMER_THREADS / 32);
     }
 }
 
@@ -98,7 +98,7 @@ static __device__ __forceinline__ void take_unit(const struct tgl_gemm_args *arg
     list->next = (int)gridDim.x + atomicAdd(&table->head.taken, 1);
 }
 
-/* Called by the producer: hands a unit to the other warps. */
+/* Called by the producer: hands a unit to the consumers. */
 static __device__ __forceinline__ void put_unit(struct unit_queue *queue, struct unit_list *list,
                                                 const struct unit *u)
 {
@@ -122,7 +122,7 @@ static __device__ __forceinline__ void put_end(struct unit_queue *queue, struct 
 #define QUEUE(shared) 0
 #endif
 
-/* ---- The units that the other warps read ----------------------------------------------------- */
+/* ---- The units of a consumer ----------------------------------------------------------------- */
 
 struct unit_queue;
 
@@ -132,7 +132,6 @@ struct unit_queue;
 struct unit_walk {
     struct unit_queue *queue;
     unsigned count;
-    bool is_single; /* one thread of the warp reads the queue; otherwise all do */
     struct unit unit;
 };
 
@@ -143,7 +142,7 @@ static __device__ __forceinline__ void read_unit(struct unit_walk *walk)
     const unsigned at = QUEUE_PLACE(walk->count);
     mbarrier_wait(&queue->full[at], QUEUE_PARITY(walk->count));
     walk->unit = queue->units[at];
-    if (!walk->is_single) __syncwarp();
+    __syncwarp();
     if (threadIdx.x % 32 == 0) mbarrier_arrive(&queue->empty[at]);
     walk->unit.split = walk->unit.first = walk->unit.tile = 0; /* tiles of groups are not split */
     walk->unit.splits = 1;
@@ -159,9 +158,8 @@ static __device__ __forceinline__ struct unit_walk make_walk(const struct tgl_ge
     return walk;
 }
 
-static __device__ __forceinline__ void first_unit(struct unit_walk *walk, bool is_single)
+static __device__ __forceinline__ void first_unit(struct unit_walk *walk)
 {
-    walk->is_single = is_single;
     read_unit(walk);
 }
 
@@ -198,9 +196,8 @@ static __device__ __forceinline__ struct unit_walk make_walk(const struct tgl_ge
     return walk;
 }
 
-static __device__ __forceinline__ void first_unit(struct unit_walk *walk, bool is_single)
+static __device__ __forceinline__ void first_unit(struct unit_walk *walk)
 {
-    (void)is_single;
     start_list(&walk->list);
 }
 

@@ -9,6 +9,7 @@
 
 #include "lib/wgmma_boxes.h"
 #include "lib/wgmma_chunks.h"
+#include "lib/wgmma_line_scales.h"
 
 /* Shared memory of a consumer for results on their way to D: a chunk or a span of each warp, or
  * boxes for TMA. */

@@ -10,6 +10,7 @@
 
 #include "lib/element.h"
 #include "lib/gemm_args.h"
+#include "lib/named_barrier.h"
 #include "lib/tma.h"
 
 /* ---- Parameters ------------------------------------------------------------------------------ */
@@ -104,6 +105,8 @@
 #define LEFT_BOX         (TAKES_TURNS && CLUSTER_COLUMNS == 1 ? 64 : BM)
 #define CONSUMER_THREADS (128 * CONSUMERS)
 #define THREADS          (CONSUMER_THREADS + (CONSUMERS > 1 ? 128 : HAS_BLOCK_SCALES ? 64 : 32))
+/* A barrier of the threads of one consumer. */
+#define CONSUMER_BARRIER() named_barrier(2 + (int)threadIdx.x / 128, 128)
 
 /* Registers per thread after setmaxnreg. A block of 384 threads starts with 168 per thread, one of
  * 512 with 128. The producer gives most of its registers to the consumers. */
