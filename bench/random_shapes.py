@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes a suite of random products, for `tegula bench --suite`. Another seed gives shapes that nobody tuned for.
+"""Writes a suite of random products, for `tegula bench --suite`. Another seed gives shapes for which
+nothing was tuned.
 
-    bench/random_shapes.py SEED [--rounds 5] [--types bf16,f16,tf32,f64,f32] > SUITE
+    bench/random_shapes.py SEED [--rounds 5] [--types bf16,f16,tf32,f64,f32] [--classes aligned,odd,...] > SUITE
 
 A round draws one shape of each class below for each type. Edges of aligned classes are multiples of 8. Sizes are
 log-uniform between the limits that follow; a batch has at most 2^22 elements of C.

@@ -34,8 +34,8 @@ static const double SUSTAINED_SECONDS = 0.25; /* time after which the power limi
                                                  clock */
 
 /* No wave of compilations begins after this many budgets of host time. By default this is half a
- * second, within which 10 % of the kernels of bench/suites/new_shapes_2.csv compile, so that a new
- * product usually waits for one wave, whose slowest kernel takes 1 to 3 s. */
+ * second, within which 10 % of the kernels of 200 shapes compile (docs/notes/2026-11-28-gpu.md), so
+ * that a new product usually waits for one wave, whose slowest kernel takes 1 to 3 s. */
 static const double COMPILE_BUDGETS = 2.5;
 
 /* The same for budgets from SUSTAINED_BUDGET on: who has so much time wants all candidates, also
