@@ -299,6 +299,35 @@ static void residuals_of_moved_tiles(void **state)
     }
 }
 
+/* TMA stores the boxes of 64 rows that lie in a group. Threads store the others, also in a tile
+ * that has both. Tiles end in 1, 48, 64, 100, 128 and 200 rows of a group, and one group has only
+ * whole tiles. */
+static void boxes_of_groups(void **state)
+{
+    static const int32_t sizes[] = {256, 1, 64, 384, 100, 48, 200, 307};
+    static const struct {
+        const char *kernel;
+        tgl_type type;
+    } rows[] = {{"wgmma_128x64_s8", TGL_BF16},
+                {"wgmma_128x256", TGL_BF16},
+                {"wgmma_256x128", TGL_BF16},
+                {"wgmma_256x128", TGL_F8_E4M3}};
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        grouped_case c = case_of(TGL_GROUPED_ROWS, rows[i].kernel, rows[i].type);
+        c.result = TGL_BF16;
+        c.trans_b = true;
+        c.n = 256, c.k = 128;
+        c.blocks = 3;
+        c.list.count = COUNT_OF(sizes);
+        memcpy(c.list.groups, sizes, sizeof sizes);
+        c.rows = 0;
+        for (size_t j = 0; j < COUNT_OF(sizes); j++)
+            c.rows += sizes[j];
+        c.seed = i;
+        run(state, &c);
+    }
+}
+
 /* Ends of groups within the 16 bytes of a copy: of groups along K, and of transposed rows. */
 static void ends_within_a_copy(void **state)
 {
@@ -341,17 +370,12 @@ static void no_workspace_is_refused(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(groups_of_rows),
-        cmocka_unit_test(adversarial_sizes),
-        cmocka_unit_test(tiles_from_a_counter),
-        cmocka_unit_test(many_groups),
-        cmocka_unit_test(groups_of_depth),
-        cmocka_unit_test(groups_of_several_launches),
-        cmocka_unit_test(many_groups_have_a_plan),
-        cmocka_unit_test(other_operands),
-        cmocka_unit_test(residuals_of_moved_tiles),
-        cmocka_unit_test(ends_within_a_copy),
-        cmocka_unit_test(complex_types_are_refused),
+        cmocka_unit_test(groups_of_rows),           cmocka_unit_test(adversarial_sizes),
+        cmocka_unit_test(tiles_from_a_counter),     cmocka_unit_test(many_groups),
+        cmocka_unit_test(groups_of_depth),          cmocka_unit_test(groups_of_several_launches),
+        cmocka_unit_test(many_groups_have_a_plan),  cmocka_unit_test(other_operands),
+        cmocka_unit_test(residuals_of_moved_tiles), cmocka_unit_test(boxes_of_groups),
+        cmocka_unit_test(ends_within_a_copy),       cmocka_unit_test(complex_types_are_refused),
         cmocka_unit_test(no_workspace_is_refused),
     };
     takes_all = argc > 1;

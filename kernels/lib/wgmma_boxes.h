@@ -39,13 +39,43 @@
 #define ALL_BOXES     (M_STEPS * SPANS)
 #define BOXES_AT_ONCE (TMA_STORES >= ALL_BOXES ? ALL_BOXES : 1)
 
+/* The end of the rows that boxes of the unit may have: those of its group, or of D. */
+static __device__ __forceinline__ int end_of_boxes(const struct tgl_gemm_args *args,
+                                                   const struct unit *u)
+{
+#if GROUPED == 1
+    return u->end;
+#else
+    (void)u;
+    return args->m;
+#endif
+}
+
+/* Whether TMA can store a consumer's rows, because they are in boxes of which the unit stores all
+ * rows in D, or none. row: the first of the rows. */
+static __device__ __forceinline__ bool has_whole_boxes(const struct unit *u, int row)
+{
+    bool are_whole = u->left == u->own_left && u->right == u->own_right;
+#if GROUPED == 1
+#pragma unroll
+    for (int i = 0; i < M_STEPS; i++) {
+        const int rows = u->end - (row + i * PART_ROWS); /* from `end` on: those of another group */
+        are_whole = are_whole && (rows >= 64 || rows <= 0);
+    }
+#else
+    (void)row;
+#endif
+    return are_whole;
+}
+
 /* Lets TMA store BOXES_AT_ONCE boxes, from number `first` on, to D. All threads of the consumer
- * call it after they have written the boxes. row, col: where the consumer's rows begin in D. TMA
- * does not store elements outside of D, because the rows of D are multiples of 16 bytes long. */
+ * call it after they have written the boxes. row, col: where the consumer's rows begin in D. end:
+ * end_of_boxes(). TMA does not store elements outside of D, because the rows of D are multiples of
+ * 16 bytes long. */
 static __device__ __forceinline__ void store_boxes(const struct tgl_gemm_args *args,
                                                    const struct tgl_tensor_map *d_map,
                                                    const char *boxes, const int first, int row,
-                                                   int col, int batch)
+                                                   int col, int end, int batch)
 {
     fence_proxy_async(); /* makes this thread's writes visible to TMA */
     CONSUMER_BARRIER();
@@ -53,7 +83,7 @@ static __device__ __forceinline__ void store_boxes(const struct tgl_gemm_args *a
 #pragma unroll
         for (int i = first; i < first + BOXES_AT_ONCE; i++) {
             const int x = col + i % SPANS * SPAN, y = row + i / SPANS * PART_ROWS;
-            if (x < args->n && y < args->m)
+            if (x < args->n && y < end)
                 tma_store_3d(d_map, x, y, batch, boxes + i % TMA_STORES * BOX_BYTES);
         }
         tma_store_commit();
@@ -62,8 +92,8 @@ static __device__ __forceinline__ void store_boxes(const struct tgl_gemm_args *a
 }
 
 /* Stores a consumer's rows of a tile. boxes: the consumer's shared memory, which TMA has finished
- * reading. If the tile overlaps its neighbour, or has rows of another group, the threads store the
- * rest of the tile, because TMA cannot leave out rows or columns of a box. */
+ * reading. If the tile overlaps its neighbour, or a box has rows of another group, the threads
+ * store the consumer's rows, because TMA cannot leave out rows or columns of a box. */
 static __device__ __forceinline__ void store_by_tma(const struct tgl_gemm_args *args,
                                                     const struct epilogue_operands *with,
                                                     accumulate_t (*acc)[ACC], char *boxes,
@@ -72,10 +102,7 @@ static __device__ __forceinline__ void store_by_tma(const struct tgl_gemm_args *
 {
     const int first_line = STORING_THREAD / 32 % 4 * 16; /* the warp's first line in a box */
     const struct corner corner = corner_of(u);
-    bool is_whole = u->left == u->own_left && u->right == u->own_right;
-#if GROUPED == 1
-    is_whole = is_whole && u->end - u->left >= BM; /* rows from `end` on belong to another group */
-#endif
+    const bool is_whole = has_whole_boxes(u, first_left - first_line);
     struct residual_span residual = load_residual(args, with, first_left, u->right);
     UNROLL_SPANS
     for (int i = 0; i < M_STEPS * SPANS; i++) {
@@ -91,7 +118,8 @@ static __device__ __forceinline__ void store_by_tma(const struct tgl_gemm_args *
         if (is_whole) {
             if ((i + 1) % BOXES_AT_ONCE == 0)
                 store_boxes(args, d_map, boxes, i + 1 - BOXES_AT_ONCE, first_left - first_line,
-                            u->right, GROUPED && args->stride_d == 0 ? 0 : u->batch);
+                            u->right, end_of_boxes(args, u),
+                            GROUPED && args->stride_d == 0 ? 0 : u->batch);
         } else {
             __syncwarp();
             store_span(args, &corner, with->D, lines, left, right);
