@@ -139,6 +139,26 @@ static void tiles_from_a_counter(void **state)
     }
 }
 
+/* Groups whose rows of tiles are several bands, of equal and of different height, between others
+ * that are one band. */
+static void bands_of_groups(void **state)
+{
+    static const int32_t sizes[] = {70, 1000, 0, 3, 770, 64};
+    static const char *const kernels[] = {"wgmma_64x64", "wgmma_64x64:columns=2"};
+    for (int way = 0; way < 3; way++) {
+        grouped_case c =
+            case_of(way < 2 ? TGL_GROUPED_ROWS : TGL_GROUPED_MASKED, kernels[way % 2], TGL_BF16);
+        c.rows = way < 2 ? 1907 : 1000;
+        c.n = 200, c.k = 64;
+        c.beta = 1;
+        c.blocks = 6;
+        c.list.count = COUNT_OF(sizes);
+        memcpy(c.list.groups, sizes, sizeof sizes);
+        c.seed = (unsigned)way;
+        run(state, &c);
+    }
+}
+
 /* More groups than gemm/groups.cu reads at once. */
 static void many_groups(void **state)
 {
@@ -370,12 +390,19 @@ static void no_workspace_is_refused(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(groups_of_rows),           cmocka_unit_test(adversarial_sizes),
-        cmocka_unit_test(tiles_from_a_counter),     cmocka_unit_test(many_groups),
-        cmocka_unit_test(groups_of_depth),          cmocka_unit_test(groups_of_several_launches),
-        cmocka_unit_test(many_groups_have_a_plan),  cmocka_unit_test(other_operands),
-        cmocka_unit_test(residuals_of_moved_tiles), cmocka_unit_test(boxes_of_groups),
-        cmocka_unit_test(ends_within_a_copy),       cmocka_unit_test(complex_types_are_refused),
+        cmocka_unit_test(groups_of_rows),
+        cmocka_unit_test(adversarial_sizes),
+        cmocka_unit_test(tiles_from_a_counter),
+        cmocka_unit_test(bands_of_groups),
+        cmocka_unit_test(many_groups),
+        cmocka_unit_test(groups_of_depth),
+        cmocka_unit_test(groups_of_several_launches),
+        cmocka_unit_test(many_groups_have_a_plan),
+        cmocka_unit_test(other_operands),
+        cmocka_unit_test(residuals_of_moved_tiles),
+        cmocka_unit_test(boxes_of_groups),
+        cmocka_unit_test(ends_within_a_copy),
+        cmocka_unit_test(complex_types_are_refused),
         cmocka_unit_test(no_workspace_is_refused),
     };
     takes_all = argc > 1;

@@ -85,6 +85,18 @@ static __device__ __forceinline__ int group_of_span(const struct group_chunk *ch
     return low;
 }
 
+/* The span number `number` of the `count` spans of a group. Its rows are set by the caller. */
+static __device__ __forceinline__ struct tgl_group_span span_in_band(int number, int count,
+                                                                     int band_max)
+{
+    struct tgl_group_span span = {0};
+    const int bands = (count + band_max - 1) / band_max, height = (count + bands - 1) / bands;
+    const int rest = count - number / height * height; /* from the band's first span on */
+    span.in_band = (short)(number % height);
+    span.band_spans = (short)(rest < height ? rest : height);
+    return span;
+}
+
 /* Called by all threads: writes the spans of a chunk to the table, from span number `at` on, and
  * returns their number. base: the number of the chunk's first group. */
 static __device__ __forceinline__ int write_rows(const struct tgl_groups_args *args,
@@ -98,8 +110,11 @@ static __device__ __forceinline__ int write_rows(const struct tgl_groups_args *a
     for (int i = t; i < all; i += THREADS) {
         const int g = group_of_span(chunk, i);
         const int before = g > 0 ? chunk->spans[g - 1] : 0;
-        const struct tgl_group_span span = {base + g, chunk->first[g] + (i - before) * tile,
-                                            chunk->end[g], 0};
+        struct tgl_group_span span =
+            span_in_band(i - before, chunk->spans[g] - before, args->band_max);
+        span.group = base + g;
+        span.first = chunk->first[g] + (i - before) * tile;
+        span.end = chunk->end[g];
         args->table->spans[at + i] = span;
     }
     return all;
@@ -136,7 +151,7 @@ __global__ void __launch_bounds__(THREADS) groups(const struct tgl_groups_args a
             spans += write_rows(&args, &chunk, base, spans);
         } else if (group < args.count) {
             const struct tgl_group_span span = {group, chunk.first[threadIdx.x],
-                                                chunk.end[threadIdx.x], 0};
+                                                chunk.end[threadIdx.x], 0, 0};
             args.unsorted[group] = span;
         }
         carry = chunk.end[THREADS - 1];

@@ -8,7 +8,8 @@
  *
  *   TGL_GROUPS_ROWS    One span for each row of tiles of each group. The tiles begin at row `first`
  *                      of D, and `end` is where the rows of the group end. TGL_GROUPS_MASKED: the
- *                      same for the rows of D[group].
+ *                      same for the rows of D[group]. The spans of a group are divided into bands
+ *                      of about equal height, whose tiles share B.
  *   TGL_GROUPS_DEPTH   One span for each group, [first, end) of K: the largest groups first, unless
  *                      there are so many groups that gemm/groups.cu does not sort them.
  */
@@ -18,7 +19,9 @@
 enum { TGL_GROUPS_ROWS = 1, TGL_GROUPS_DEPTH = 2, TGL_GROUPS_MASKED = 3 }; /* as tgl_grouping */
 
 struct tgl_group_span {
-    int group, first, end, unused; /* 16 bytes: one load */
+    int group, first, end;
+    short in_band, band_spans; /* the span's number in its band; spans of the band */
+    /* 16 bytes: one load */
 };
 
 struct tgl_group_head {
@@ -40,6 +43,7 @@ struct tgl_groups_args {
     int count;                       /* groups */
     int limit;                       /* rows of D (MASKED: of D[group]); DEPTH: K of all groups */
     int tile;                        /* rows of a tile */
+    int band_max;                    /* the most spans of a band */
     int grouping;
     int has_sizes; /* 1: groups has sizes; 0: ends */
 };

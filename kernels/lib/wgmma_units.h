@@ -5,8 +5,9 @@
  * blocks, have `splits` units each. A block takes every gridDim.x'th unit, or of most grouped
  * products the next one that no block has (lib/wgmma_queue.h). There are fewer than 2^30 units.
  * Tiles are ordered in bands of `raster` rows of tiles, so that concurrent blocks share operands in
- * L2. With CLUSTER > 1 all these are counted in clusters of tiles and of units, and each block of a
- * cluster has the unit of its rank.
+ * L2. With groups of rows of left, a band has rows of one group (lib/group_table.h). With CLUSTER >
+ * 1 all these are counted in clusters of tiles and of units, and each block of a cluster has the
+ * unit of its rank.
  *
  * lib/wgmma_tiles.h or lib/dmma_tiles.h, which define the tiles, are included before this file.
  */
@@ -159,6 +160,29 @@ static __device__ __forceinline__ void find_depth(const struct tgl_gemm_args *ar
 }
 #endif
 
+/* A band of rows of tiles: the first row and the number of rows. */
+struct band {
+    int first, rows;
+};
+
+/* Returns the band of tile `number` of a matrix of rows x columns tiles. The tiles of a band are
+ * consecutive: those of its rows in the first column, then those in the second one, and so on. */
+static __device__ __forceinline__ struct band find_band(const struct tgl_gemm_args *args,
+                                                        int number, int rows, int columns)
+{
+#if GROUPED_LEFT
+    /* The tiles before a band are all those of the spans before it. */
+    const int row = number / columns;
+    const struct tgl_group_span span = group_table(args)->spans[row];
+    const struct band band = {row - span.in_band, span.band_spans};
+    (void)rows;
+#else
+    const int first = number / (args->raster * columns) * args->raster;
+    const struct band band = {first, rows - first < args->raster ? rows - first : args->raster};
+#endif
+    return band;
+}
+
 static __device__ __forceinline__ struct unit find_unit(const struct tgl_gemm_args *args,
                                                         int number, int depth)
 {
@@ -172,12 +196,11 @@ static __device__ __forceinline__ struct unit find_unit(const struct tgl_gemm_ar
         u.batch = number / tiles;
         number -= u.batch * tiles;
     }
-    const int band = number / (args->raster * columns);
-    const int in_band = number - band * args->raster * columns, first_row = band * args->raster;
-    const int band_rows = rows - first_row < args->raster ? rows - first_row : args->raster;
+    const struct band band = find_band(args, number, rows, columns);
+    const int in_band = number - band.first * columns;
     u.left = u.own_left =
-        ((first_row + in_band % band_rows) * CLUSTER_ROWS + rank % CLUSTER_ROWS) * BM;
-    u.right = u.own_right = (in_band / band_rows * CLUSTER_COLUMNS + rank / CLUSTER_ROWS) * BN;
+        ((band.first + in_band % band.rows) * CLUSTER_ROWS + rank % CLUSTER_ROWS) * BM;
+    u.right = u.own_right = (in_band / band.rows * CLUSTER_COLUMNS + rank / CLUSTER_ROWS) * BN;
     find_steps(args, depth, &u);
 #if GROUPED == 1
     find_rows(args, &u);

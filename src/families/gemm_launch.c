@@ -225,7 +225,7 @@ void tgl_gemm_launch(const tgl_partition *of, tgl_gemm_step *step, tgl_macros_fn
     const tgl_shape part = tgl_part_shape(of->shape, &of->part);
     step->of = of;
     if (of->shape->grouping != TGL_GROUPED_NONE)
-        step->groups_at = tgl_groups_add_step(of, step->group_tile, builder);
+        step->groups_at = tgl_groups_add_step(of, step->group_tile, step->args.raster, builder);
     add_macros(geometry, &part, false, builder);
     step->aligned = add_kernel(step, false, builder);
     if (has_unaligned(step)) {

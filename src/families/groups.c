@@ -43,7 +43,8 @@ const char *tgl_groups_set_grid(const tgl_shape *s, int bm, int bn, tgl_gemm_ste
     return NULL;
 }
 
-int64_t tgl_groups_add_step(const tgl_partition *of, int tile, tgl_list_builder *builder)
+int64_t tgl_groups_add_step(const tgl_partition *of, int tile, int band_max,
+                            tgl_list_builder *builder)
 {
     const tgl_shape *s = of->shape;
     const bool is_depth = s->grouping == TGL_GROUPED_DEPTH;
@@ -53,6 +54,7 @@ int64_t tgl_groups_add_step(const tgl_partition *of, int tile, tgl_list_builder 
     const struct tgl_groups_args args = {.count = (int)s->batch,
                                          .limit = (int)(is_depth ? s->k : s->m),
                                          .tile = tile,
+                                         .band_max = band_max,
                                          .grouping = (int)s->grouping,
                                          .has_sizes = s->group_form == TGL_GROUP_SIZES};
     const tgl_kernel kernel = {.name = "groups",

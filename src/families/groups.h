@@ -40,7 +40,8 @@ int64_t tgl_group_spans_max(const tgl_shape *shape, int tile);
 const char *tgl_groups_set_grid(const tgl_shape *shape, int bm, int bn, tgl_gemm_step *step);
 
 /* Adds the step with the pre-pass. Returns the offset of the table in the workspace. tile: rows of
- * a tile. */
-int64_t tgl_groups_add_step(const tgl_partition *of, int tile, tgl_list_builder *builder);
+ * a tile; band_max: the most rows of tiles in a band. */
+int64_t tgl_groups_add_step(const tgl_partition *of, int tile, int band_max,
+                            tgl_list_builder *builder);
 
 #endif
