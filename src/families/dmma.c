@@ -33,6 +33,10 @@ typedef struct dmma_row {
 // clang-format off
 static const dmma_row dmma_rows[] = {
     {"dmma_128x128", 128, 128, 64, 1, 2,  6, 1, 168, 0.96},
+    {"dmma_128x96",  128,  96, 32, 1, 1,  7, 1, 128, 0.90},
+    {"dmma_96x128",   96, 128, 48, 1, 1,  7, 1, 168, 0.94},
+    {"dmma_96x64_s2", 96,  64, 48, 2, 1,  8, 1, 168, 0.94},
+    {"dmma_64x96_s2", 64,  96, 32, 2, 1,  8, 1, 128, 0.94},
     {"dmma_128x64",  128,  64, 64, 1, 1,  4, 2, 128, 0.83},
     {"dmma_64x128",   64, 128, 64, 1, 1,  4, 2, 128, 0.80},
     {"dmma_64x64",    64,  64, 32, 1, 2,  6, 2, 168, 0.86},
@@ -118,7 +122,14 @@ static void dmma_split(const tgl_shape *s, const tgl_choice *choice, struct tgl_
  * none. */
 static int spill_limit(const dmma_row *t)
 {
-    return t->wm < 64 ? 80 : 0;
+    return t->wm < 48 ? 80 : 0;
+}
+
+/* Whether warps need more registers than at launch. The producer is then a whole warpgroup, because
+ * only a warpgroup can give them its registers (setmaxnreg). */
+static bool sets_registers(const dmma_row *t, int warps)
+{
+    return t->wm > 32 || warps == 12;
 }
 
 /* Lines of a stage. A line of a complex B serves two columns or two k of the real matrix. */
@@ -143,9 +154,7 @@ static const char *dmma_make_geometry(const tgl_chip *chip, const tgl_shape *s,
                  .file = "gemm/dmma.cu",
                  .symbol = "gemm_dmma",
                  .needs = TGL_HAS_TMA,
-                 /* Warps of 64 rows need a whole warpgroup as producer, because only a warpgroup
-                  * can give them its registers (setmaxnreg). */
-                 .threads = warps * 32 + (t->wm == 64 ? 128 : 32),
+                 .threads = warps * 32 + (sets_registers(t, warps) ? 128 : 32),
                  .registers = t->registers,
                  .local_bytes = spill_limit(t),
                  .static_shared = TGL_RING_STATIC_SHARED,
