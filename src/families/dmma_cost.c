@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The predicted time of a product by the family dmma, and lower bounds of it.
+ */
+#include "families/dmma_geometry.h"
+
+#include <math.h>
+
+/* ---- Predicted time -------------------------------------------------------------------------- */
+
+/* Constants of the cost model, fitted to 1,563 times of the configurations without slices, for 170
+ * products on an H200. Kernels chosen by this model are 2.2 % slower than the fastest in geometric
+ * mean. Cycles are those of tgl_chip.clock_mhz. ..._A_CLOCK: bytes per clock of an SM. */
+enum {
+    /* Cycles of a unit outside of its main loop, without those to add slices and to store
+     * results. */
+    TILE_CYCLES = 1000,
+    SLICE_CYCLES = 300,         /* cycles to add the sums of a slice: assumed, not measured */
+    STORE_BYTES_A_CLOCK = 29,   /* stores of D */
+    REDUCE_CYCLES = 1440,       /* cycles of a split tile for fences and its counter, without the
+                                   exchange of sums */
+    SUM_BYTES_A_CLOCK = 26,     /* rate at which a block exchanges sums with the workspace */
+    SHARED_BYTES_A_CLOCK = 128, /* reads and writes of shared memory */
+    TMA_BYTES_A_CLOCK = 77,     /* copies by TMA */
+    LATENCY_CYCLES = 3940,      /* cycles from a stage's release to its next tile's arrival */
+};
+static const double START_SECONDS = 1.6e-6; /* seconds from the launch to the first tile */
+static const double LONE = 0.9;           /* factor on share with at most one warp per scheduler */
+static const double RESIDENT_TAIL = 1.45; /* factor on the cycles after the main loop in full
+                                             waves, if several blocks are resident */
+static const double MEMORY_SHARE = 0.98; /* fraction of tgl_chip.memory_rate that the loads reach */
+/* The exponent p: arithmetic of x seconds and memory accesses of y seconds overlap, and take (x^p +
+ * y^p)^(1/p) together (docs/notes/2026-11-26-gpu-planner.md). */
+static const double OVERLAP = 4;
+
+/* Cycles of an SM with `blocks` resident blocks, each of which multiplies one stage (DMMA_BK of K).
+ * The result is the maximum of four times: arithmetic, which leaves schedulers idle if the SM has
+ * fewer warps than schedulers; reads and writes of shared memory; copies by TMA; the latency of the
+ * next stage. */
+static double dmma_step_cycles(const tgl_chip *chip, const tgl_shape *s, const dmma_geometry *g,
+                               int blocks)
+{
+    const dmma_row *t = g->row;
+    const double tile = 2.0 * t->bm * t->bn * DMMA_BK / chip->tensor_f64_flops;
+    const int busy = g->warps * blocks;
+    const double alone = busy < TGL_SCHEDULERS ? (double)TGL_SCHEDULERS / busy : 1;
+    const double copied = blocks * (double)dmma_stage_lines(s, t) * DMMA_LINE_BYTES;
+    const double read = (double)busy / t->slices * (t->wm + DMMA_WARP_COLUMNS) * DMMA_LINE_BYTES;
+    const double share = t->share * (busy > TGL_SCHEDULERS ? 1 : LONE);
+    const double longest =
+        tgl_larger(tile * blocks * alone / share, (copied + read) / SHARED_BYTES_A_CLOCK);
+    return tgl_larger(
+        longest, tgl_larger(copied / TMA_BYTES_A_CLOCK, (double)LATENCY_CYCLES / (t->stages - 1)));
+}
+
+/* Cycles from the end of a unit's main loop to the next unit. splits: number of units into which
+ * the unit's tile is split. */
+static double dmma_tail_cycles(const tgl_shape *s, const dmma_geometry *g, int splits)
+{
+    const double elements = (double)g->row->bm * g->row->bn;
+    const double tail = TILE_CYCLES + (g->row->slices - 1) * SLICE_CYCLES +
+                        (double)tgl_type_size(s->type_d) * elements / STORE_BYTES_A_CLOCK;
+    if (splits == 1) return tail;
+    return tail + REDUCE_CYCLES + (1 + splits) * sizeof(double) * elements / SUM_BYTES_A_CLOCK;
+}
+
+/* Cycles of the busiest SM for the units (tiles or splits of tiles) of a launch, each with `depth`
+ * steps of K. The units run in full waves and a last wave, which may leave SMs idle. */
+static double dmma_wave_cycles(const tgl_chip *chip, const tgl_shape *s, const dmma_geometry *g,
+                               int64_t units, int resident, double depth, int splits)
+{
+    const double slots = (double)chip->sms * resident, tail = dmma_tail_cycles(s, g, splits);
+    const double full = floor((double)units / slots), rest = (double)units - full * slots;
+    const int last = (int)ceil(rest / chip->sms);
+    double cycles = full * (depth * dmma_step_cycles(chip, s, g, resident) +
+                            (resident > 1 ? RESIDENT_TAIL : 1) * tail);
+    if (last > 0) cycles += depth * dmma_step_cycles(chip, s, g, last) + tail;
+    return cycles;
+}
+
+void tgl_dmma_predict_time(const tgl_chip *chip, const tgl_shape *s, const dmma_geometry *g,
+                           tgl_candidate *c)
+{
+    const double depth = ceil((double)s->k / DMMA_BK),
+                 chunk = ceil((double)g->step.args.k_chunk / DMMA_BK);
+    const int64_t split = g->step.args.splits > 1 ? g->units - g->whole : 0,
+                  whole = g->units - split;
+    const double cycles =
+        dmma_wave_cycles(chip, s, g, whole, c->resident, depth, 1) +
+        dmma_wave_cycles(chip, s, g, split, c->resident, chunk, g->step.args.splits);
+    const double steps = (double)whole * depth + (double)split * chunk;
+    c->blocks = (double)g->step.blocks;
+    c->is_uneven = g->whole > 0;
+    const double multiply = cycles / (1e6 * chip->clock_mhz);
+    const double memory = tgl_operand_bytes(s) / (MEMORY_SHARE * chip->memory_rate);
+    c->compute = START_SECONDS + pow(pow(multiply, OVERLAP) + pow(memory, OVERLAP), 1 / OVERLAP);
+    if (g->step.blocks > chip->sms) c->compute += TGL_LATE_LAUNCH_SECONDS;
+    c->memory = START_SECONDS + memory;
+    c->l2 = START_SECONDS + steps * DMMA_LINE_BYTES * dmma_stage_lines(s, g->row) / chip->l2_rate;
+}
+
+/* ---- Lower bounds ---------------------------------------------------------------------------- */
+
+void tgl_dmma_bound_start(const tgl_chip *chip, const tgl_shape *s, const dmma_geometry *g,
+                          int resident, dmma_bound *b)
+{
+    b->chip = chip;
+    b->shape = s;
+    b->g = g;
+    b->tiles = (double)g->units;
+    b->depth = tgl_ceil_div(s->k, DMMA_BK);
+    b->memory = tgl_operand_bytes(s) / (MEMORY_SHARE * chip->memory_rate);
+    b->start =
+        TGL_LAUNCH_SECONDS + START_SECONDS + (b->tiles > chip->sms ? TGL_LATE_LAUNCH_SECONDS : 0);
+    b->step = dmma_step_cycles(chip, s, g, 1);
+    for (int blocks = 2; blocks <= resident; blocks++)
+        b->step = fmin(b->step, dmma_step_cycles(chip, s, g, blocks) / blocks);
+}
+
+static double dmma_least_with(const dmma_bound *b, double cycles)
+{
+    return b->start + tgl_larger(cycles / (1e6 * b->chip->clock_mhz), b->memory);
+}
+
+/* The number of splits of a tile if each split has `chunk` steps of K; 1 if chunk is 0. */
+static int splits_of(const dmma_bound *b, int64_t chunk)
+{
+    return chunk > 0 ? (int)tgl_ceil_div(b->depth, chunk) : 1;
+}
+
+double tgl_dmma_least_of_options(const dmma_bound *b, int splits, int64_t whole)
+{
+    const int64_t chunk = tgl_ceil_div(b->depth, splits);
+    const int used = splits_of(b, chunk);
+    const double units = (b->tiles - (double)whole) * used;
+    const double waves = ceil((double)whole / b->chip->sms);
+    return dmma_least_with(b, waves * (double)b->depth * b->step +
+                                  ceil(units / b->chip->sms) * (double)chunk * b->step +
+                                  dmma_tail_cycles(b->shape, b->g, used));
+}
+
+double tgl_dmma_least_of_splits(const dmma_bound *b, int splits)
+{
+    const int used = splits_of(b, tgl_ceil_div(b->depth, splits));
+    return dmma_least_with(b, b->tiles / b->chip->sms * (double)b->depth * b->step +
+                                  dmma_tail_cycles(b->shape, b->g, used));
+}
