@@ -8,34 +8,36 @@
 
 /* ---- Predicted time -------------------------------------------------------------------------- */
 
-/* Constants of the cost model, fitted to 1,563 times of the configurations without slices, for 170
- * products on an H200. Kernels chosen by this model are 2.2 % slower than the fastest in geometric
- * mean. Cycles are those of tgl_chip.clock_mhz. ..._A_CLOCK: bytes per clock of an SM. */
+/* Constants of the cost model. They and the shares of the configurations are fitted to the times of
+ * 1,150 candidates for 44 products on an H200 (docs/notes/2026-11-29-gpu.md). Cycles are those of
+ * tgl_chip.clock_mhz. ..._A_CLOCK: bytes per clock of an SM. */
 enum {
     /* Cycles of a unit outside of its main loop, without those to add slices and to store
      * results. */
-    TILE_CYCLES = 1000,
-    SLICE_CYCLES = 300,         /* cycles to add the sums of a slice: assumed, not measured */
-    STORE_BYTES_A_CLOCK = 29,   /* stores of D */
-    REDUCE_CYCLES = 1440,       /* cycles of a split tile for fences and its counter, without the
+    TILE_CYCLES = 1600,
+    SLICE_CYCLES = 300,         /* cycles to add the sums of a slice */
+    STORE_BYTES_A_CLOCK = 26,   /* stores of D */
+    REDUCE_CYCLES = 1930,       /* cycles of a split tile for fences and its counter, without the
                                    exchange of sums */
-    SUM_BYTES_A_CLOCK = 26,     /* rate at which a block exchanges sums with the workspace */
-    SHARED_BYTES_A_CLOCK = 128, /* reads and writes of shared memory */
+    SUM_BYTES_A_CLOCK = 53,     /* rate at which a block exchanges sums with the workspace */
+    SHARED_BYTES_A_CLOCK = 128, /* reads of shared memory */
     TMA_BYTES_A_CLOCK = 77,     /* copies by TMA */
-    LATENCY_CYCLES = 3940,      /* cycles from a stage's release to its next tile's arrival */
+    LATENCY_CYCLES = 1580,      /* cycles from a stage's release to its next tile's arrival */
 };
-static const double START_SECONDS = 1.6e-6; /* seconds from the launch to the first tile */
-static const double LONE = 0.9;           /* factor on share with at most one warp per scheduler */
-static const double RESIDENT_TAIL = 1.45; /* factor on the cycles after the main loop in full
-                                             waves, if several blocks are resident */
+static const double START_SECONDS = 2.7e-6; /* seconds from the launch to the first tile */
+static const double LONE = 0.91;         /* factor on share with at most one warp per scheduler */
+static const double RESIDENT_TAIL = 0.77; /* factor on the cycles after the main loop in full waves,
+                                            if several blocks are resident: another block multiplies
+                                            then */
 static const double MEMORY_SHARE = 0.98; /* fraction of tgl_chip.memory_rate that the loads reach */
-/* The exponent p: arithmetic of x seconds and memory accesses of y seconds overlap, and take (x^p +
- * y^p)^(1/p) together (docs/notes/2026-11-26-gpu-planner.md). */
+static const double L2_SHARE = 1.13;     /* the same of tgl_chip.l2_rate, if L2 were alone */
+/* The exponent p: arithmetic of x seconds, memory accesses of y and reads of L2 of z seconds
+ * overlap, and take (x^p + y^p + z^p)^(1/p) together (docs/notes/2026-11-26-gpu-planner.md). */
 static const double OVERLAP = 4;
 
 /* Cycles of an SM with `blocks` resident blocks, each of which multiplies one stage (DMMA_BK of K).
  * The result is the maximum of four times: arithmetic, which leaves schedulers idle if the SM has
- * fewer warps than schedulers; reads and writes of shared memory; copies by TMA; the latency of the
+ * fewer warps than schedulers; reads of shared memory; copies by TMA; the latency of the
  * next stage. */
 static double dmma_step_cycles(const tgl_chip *chip, const tgl_shape *s, const dmma_geometry *g,
                                int blocks)
@@ -47,8 +49,7 @@ static double dmma_step_cycles(const tgl_chip *chip, const tgl_shape *s, const d
     const double copied = blocks * (double)dmma_stage_lines(s, t) * DMMA_LINE_BYTES;
     const double read = (double)busy / t->slices * (t->wm + DMMA_WARP_COLUMNS) * DMMA_LINE_BYTES;
     const double share = t->share * (busy > TGL_SCHEDULERS ? 1 : LONE);
-    const double longest =
-        tgl_larger(tile * blocks * alone / share, (copied + read) / SHARED_BYTES_A_CLOCK);
+    const double longest = tgl_larger(tile * blocks * alone / share, read / SHARED_BYTES_A_CLOCK);
     return tgl_larger(
         longest, tgl_larger(copied / TMA_BYTES_A_CLOCK, (double)LATENCY_CYCLES / (t->stages - 1)));
 }
@@ -64,6 +65,12 @@ static double dmma_tail_cycles(const tgl_shape *s, const dmma_geometry *g, int s
     return tail + REDUCE_CYCLES + (1 + splits) * sizeof(double) * elements / SUM_BYTES_A_CLOCK;
 }
 
+/* The factor on the cycles after the main loop in full waves. */
+static double tail_factor(int resident)
+{
+    return resident > 1 ? RESIDENT_TAIL : 1;
+}
+
 /* Cycles of the busiest SM for the units (tiles or splits of tiles) of a launch, each with `depth`
  * steps of K. The units run in full waves and a last wave, which may leave SMs idle. */
 static double dmma_wave_cycles(const tgl_chip *chip, const tgl_shape *s, const dmma_geometry *g,
@@ -72,8 +79,8 @@ static double dmma_wave_cycles(const tgl_chip *chip, const tgl_shape *s, const d
     const double slots = (double)chip->sms * resident, tail = dmma_tail_cycles(s, g, splits);
     const double full = floor((double)units / slots), rest = (double)units - full * slots;
     const int last = (int)ceil(rest / chip->sms);
-    double cycles = full * (depth * dmma_step_cycles(chip, s, g, resident) +
-                            (resident > 1 ? RESIDENT_TAIL : 1) * tail);
+    double cycles =
+        full * (depth * dmma_step_cycles(chip, s, g, resident) + tail_factor(resident) * tail);
     if (last > 0) cycles += depth * dmma_step_cycles(chip, s, g, last) + tail;
     return cycles;
 }
@@ -93,10 +100,13 @@ void tgl_dmma_predict_time(const tgl_chip *chip, const tgl_shape *s, const dmma_
     c->is_uneven = g->whole > 0;
     const double multiply = cycles / (1e6 * chip->clock_mhz);
     const double memory = tgl_operand_bytes(s) / (MEMORY_SHARE * chip->memory_rate);
-    c->compute = START_SECONDS + pow(pow(multiply, OVERLAP) + pow(memory, OVERLAP), 1 / OVERLAP);
+    const double l2 = steps * DMMA_LINE_BYTES * dmma_stage_lines(s, g->row) / chip->l2_rate;
+    c->compute = START_SECONDS +
+                 pow(pow(multiply, OVERLAP) + pow(memory, OVERLAP) + pow(l2 / L2_SHARE, OVERLAP),
+                     1 / OVERLAP);
     if (g->step.blocks > chip->sms) c->compute += TGL_LATE_LAUNCH_SECONDS;
     c->memory = START_SECONDS + memory;
-    c->l2 = START_SECONDS + steps * DMMA_LINE_BYTES * dmma_stage_lines(s, g->row) / chip->l2_rate;
+    c->l2 = START_SECONDS + l2;
 }
 
 /* ---- Lower bounds ---------------------------------------------------------------------------- */
@@ -122,6 +132,12 @@ static double dmma_least_with(const dmma_bound *b, double cycles)
     return b->start + tgl_larger(cycles / (1e6 * b->chip->clock_mhz), b->memory);
 }
 
+/* The least cycles from the end of a unit's main loop to the next unit. */
+static double dmma_least_tail(const dmma_bound *b, int splits)
+{
+    return tail_factor(b->g->row->min_blocks) * dmma_tail_cycles(b->shape, b->g, splits);
+}
+
 /* The number of splits of a tile if each split has `chunk` steps of K; 1 if chunk is 0. */
 static int splits_of(const dmma_bound *b, int64_t chunk)
 {
@@ -136,12 +152,12 @@ double tgl_dmma_least_of_options(const dmma_bound *b, int splits, int64_t whole)
     const double waves = ceil((double)whole / b->chip->sms);
     return dmma_least_with(b, waves * (double)b->depth * b->step +
                                   ceil(units / b->chip->sms) * (double)chunk * b->step +
-                                  dmma_tail_cycles(b->shape, b->g, used));
+                                  dmma_least_tail(b, used));
 }
 
 double tgl_dmma_least_of_splits(const dmma_bound *b, int splits)
 {
     const int used = splits_of(b, tgl_ceil_div(b->depth, splits));
     return dmma_least_with(b, b->tiles / b->chip->sms * (double)b->depth * b->step +
-                                  dmma_tail_cycles(b->shape, b->g, used));
+                                  dmma_least_tail(b, used));
 }
