@@ -25,7 +25,7 @@ enum {
     LATENCY_CYCLES = 1580,      /* cycles from a stage's release to its next tile's arrival */
 };
 static const double START_SECONDS = 2.7e-6; /* seconds from the launch to the first tile */
-static const double LONE = 0.91;         /* factor on share with at most one warp per scheduler */
+static const double LONE = 0.91;          /* factor on share with at most one warp per scheduler */
 static const double RESIDENT_TAIL = 0.77; /* factor on the cycles after the main loop in full waves,
                                             if several blocks are resident: another block multiplies
                                             then */
@@ -85,6 +85,20 @@ static double dmma_wave_cycles(const tgl_chip *chip, const tgl_shape *s, const d
     return cycles;
 }
 
+/* The seconds to read the operands of `steps` steps of tiles from L2. */
+static double l2_seconds(const tgl_chip *chip, const tgl_shape *s, const dmma_geometry *g,
+                         double steps)
+{
+    return steps * DMMA_LINE_BYTES * dmma_stage_lines(s, g->row) / chip->l2_rate;
+}
+
+/* The seconds that arithmetic, memory accesses and reads of L2 take together. */
+static double overlapped(double multiply, double memory, double l2)
+{
+    return pow(pow(multiply, OVERLAP) + pow(memory, OVERLAP) + pow(l2 / L2_SHARE, OVERLAP),
+               1 / OVERLAP);
+}
+
 void tgl_dmma_predict_time(const tgl_chip *chip, const tgl_shape *s, const dmma_geometry *g,
                            tgl_candidate *c)
 {
@@ -100,7 +114,7 @@ void tgl_dmma_predict_time(const tgl_chip *chip, const tgl_shape *s, const dmma_
     c->is_uneven = g->whole > 0;
     const double multiply = cycles / (1e6 * chip->clock_mhz);
     const double memory = tgl_operand_bytes(s) / (MEMORY_SHARE * chip->memory_rate);
-    const double l2 = steps * DMMA_LINE_BYTES * dmma_stage_lines(s, g->row) / chip->l2_rate;
+    const double l2 = l2_seconds(chip, s, g, steps);
     c->compute = START_SECONDS +
                  pow(pow(multiply, OVERLAP) + pow(memory, OVERLAP) + pow(l2 / L2_SHARE, OVERLAP),
                      1 / OVERLAP);
@@ -120,6 +134,7 @@ void tgl_dmma_bound_start(const tgl_chip *chip, const tgl_shape *s, const dmma_g
     b->tiles = (double)g->units;
     b->depth = tgl_ceil_div(s->k, DMMA_BK);
     b->memory = tgl_operand_bytes(s) / (MEMORY_SHARE * chip->memory_rate);
+    b->l2 = l2_seconds(chip, s, g, b->tiles * (double)b->depth);
     b->start =
         TGL_LAUNCH_SECONDS + START_SECONDS + (b->tiles > chip->sms ? TGL_LATE_LAUNCH_SECONDS : 0);
     b->step = dmma_step_cycles(chip, s, g, 1);
@@ -129,7 +144,7 @@ void tgl_dmma_bound_start(const tgl_chip *chip, const tgl_shape *s, const dmma_g
 
 static double dmma_least_with(const dmma_bound *b, double cycles)
 {
-    return b->start + tgl_larger(cycles / (1e6 * b->chip->clock_mhz), b->memory);
+    return b->start + overlapped(cycles / (1e6 * b->chip->clock_mhz), b->memory, b->l2);
 }
 
 /* The least cycles from the end of a unit's main loop to the next unit. */

@@ -54,12 +54,12 @@ void tgl_dmma_predict_time(const tgl_chip *chip, const tgl_shape *shape, const d
 typedef struct dmma_bound {
     const tgl_chip *chip;
     const tgl_shape *shape;
-    const dmma_geometry *g; /* geometry with default options */
-    double tiles;           /* tiles of the batch */
-    int64_t depth;          /* steps of K of a tile */
-    double step;            /* least cycles of an SM for one step of K of a tile */
-    double memory, start;   /* seconds to read the operands and store D; seconds before the first
-                               tile */
+    const dmma_geometry *g;   /* geometry with default options */
+    double tiles;             /* tiles of the batch */
+    int64_t depth;            /* steps of K of a tile */
+    double step;              /* least cycles of an SM for one step of K of a tile */
+    double memory, l2, start; /* seconds to read the operands and store D; to read the operands of
+                                 all tiles from L2; before the first tile */
 } dmma_bound;
 
 /* Sets *bound for a configuration. It keeps the pointer g, which must stay valid as long as *bound
