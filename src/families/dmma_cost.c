@@ -9,28 +9,28 @@
 /* ---- Predicted time -------------------------------------------------------------------------- */
 
 /* Constants of the cost model. They and the shares of the configurations are fitted to the times of
- * 1,150 candidates for 44 products on an H200 (docs/notes/2026-11-29-gpu.md). Cycles are those of
+ * 1,500 candidates for 87 products on an H200 (docs/notes/2026-11-29-gpu.md). Cycles are those of
  * tgl_chip.clock_mhz. ..._A_CLOCK: bytes per clock of an SM. */
 enum {
     /* Cycles of a unit outside of its main loop, without those to add slices and to store
      * results. */
-    TILE_CYCLES = 1600,
-    SLICE_CYCLES = 300,         /* cycles to add the sums of a slice */
-    STORE_BYTES_A_CLOCK = 26,   /* stores of D */
-    REDUCE_CYCLES = 1930,       /* cycles of a split tile for fences and its counter, without the
+    TILE_CYCLES = 2050,
+    SLICE_CYCLES = 240,         /* cycles to add the sums of a slice */
+    STORE_BYTES_A_CLOCK = 23,   /* stores of D in pairs */
+    SINGLE_BYTES_A_CLOCK = 10,  /* stores of D one by one */
+    REDUCE_CYCLES = 2330,       /* cycles of a split tile for fences and its counter, without the
                                    exchange of sums */
-    SUM_BYTES_A_CLOCK = 53,     /* rate at which a block exchanges sums with the workspace */
+    SUM_BYTES_A_CLOCK = 52,     /* rate at which a block exchanges sums with the workspace */
     SHARED_BYTES_A_CLOCK = 128, /* reads of shared memory */
     TMA_BYTES_A_CLOCK = 77,     /* copies by TMA */
-    LATENCY_CYCLES = 1580,      /* cycles from a stage's release to its next tile's arrival */
+    LATENCY_CYCLES = 1830,      /* cycles from a stage's release to its next tile's arrival */
 };
-static const double START_SECONDS = 2.7e-6; /* seconds from the launch to the first tile */
-static const double LONE = 0.91;          /* factor on share with at most one warp per scheduler */
-static const double RESIDENT_TAIL = 0.77; /* factor on the cycles after the main loop in full waves,
-                                            if several blocks are resident: another block multiplies
-                                            then */
+static const double START_SECONDS = 2.2e-6; /* seconds from the launch to the first tile */
+static const double LONE = 0.9;           /* factor on share with at most one warp per scheduler */
+static const double RESIDENT_TAIL = 1.08; /* factor on the cycles after the main loop in full waves,
+                                            if several blocks are resident */
 static const double MEMORY_SHARE = 0.98; /* fraction of tgl_chip.memory_rate that the loads reach */
-static const double L2_SHARE = 1.13;     /* the same of tgl_chip.l2_rate, if L2 were alone */
+static const double L2_SHARE = 1.17;     /* the same of tgl_chip.l2_rate, if L2 were alone */
 /* The exponent p: arithmetic of x seconds, memory accesses of y and reads of L2 of z seconds
  * overlap, and take (x^p + y^p + z^p)^(1/p) together (docs/notes/2026-11-26-gpu-planner.md). */
 static const double OVERLAP = 4;
@@ -59,16 +59,12 @@ static double dmma_step_cycles(const tgl_chip *chip, const tgl_shape *s, const d
 static double dmma_tail_cycles(const tgl_shape *s, const dmma_geometry *g, int splits)
 {
     const double elements = (double)g->row->bm * g->row->bn;
+    const bool is_single = g->exchanged || s->ldd % 2 != 0;
     const double tail = TILE_CYCLES + (g->row->slices - 1) * SLICE_CYCLES +
-                        (double)tgl_type_size(s->type_d) * elements / STORE_BYTES_A_CLOCK;
+                        (double)tgl_type_size(s->type_d) * elements /
+                            (is_single ? SINGLE_BYTES_A_CLOCK : STORE_BYTES_A_CLOCK);
     if (splits == 1) return tail;
     return tail + REDUCE_CYCLES + (1 + splits) * sizeof(double) * elements / SUM_BYTES_A_CLOCK;
-}
-
-/* The factor on the cycles after the main loop in full waves. */
-static double tail_factor(int resident)
-{
-    return resident > 1 ? RESIDENT_TAIL : 1;
 }
 
 /* Cycles of the busiest SM for the units (tiles or splits of tiles) of a launch, each with `depth`
@@ -79,8 +75,8 @@ static double dmma_wave_cycles(const tgl_chip *chip, const tgl_shape *s, const d
     const double slots = (double)chip->sms * resident, tail = dmma_tail_cycles(s, g, splits);
     const double full = floor((double)units / slots), rest = (double)units - full * slots;
     const int last = (int)ceil(rest / chip->sms);
-    double cycles =
-        full * (depth * dmma_step_cycles(chip, s, g, resident) + tail_factor(resident) * tail);
+    double cycles = full * (depth * dmma_step_cycles(chip, s, g, resident) +
+                            (resident > 1 ? RESIDENT_TAIL : 1) * tail);
     if (last > 0) cycles += depth * dmma_step_cycles(chip, s, g, last) + tail;
     return cycles;
 }
@@ -147,12 +143,6 @@ static double dmma_least_with(const dmma_bound *b, double cycles)
     return b->start + overlapped(cycles / (1e6 * b->chip->clock_mhz), b->memory, b->l2);
 }
 
-/* The least cycles from the end of a unit's main loop to the next unit. */
-static double dmma_least_tail(const dmma_bound *b, int splits)
-{
-    return tail_factor(b->g->row->min_blocks) * dmma_tail_cycles(b->shape, b->g, splits);
-}
-
 /* The number of splits of a tile if each split has `chunk` steps of K; 1 if chunk is 0. */
 static int splits_of(const dmma_bound *b, int64_t chunk)
 {
@@ -167,12 +157,12 @@ double tgl_dmma_least_of_options(const dmma_bound *b, int splits, int64_t whole)
     const double waves = ceil((double)whole / b->chip->sms);
     return dmma_least_with(b, waves * (double)b->depth * b->step +
                                   ceil(units / b->chip->sms) * (double)chunk * b->step +
-                                  dmma_least_tail(b, used));
+                                  dmma_tail_cycles(b->shape, b->g, used));
 }
 
 double tgl_dmma_least_of_splits(const dmma_bound *b, int splits)
 {
     const int used = splits_of(b, tgl_ceil_div(b->depth, splits));
     return dmma_least_with(b, b->tiles / b->chip->sms * (double)b->depth * b->step +
-                                  dmma_least_tail(b, used));
+                                  dmma_tail_cycles(b->shape, b->g, used));
 }

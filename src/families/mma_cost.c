@@ -34,7 +34,7 @@ enum {
     SINGLE_COPY_BYTES_A_CLOCK = 7, /* copies of 8-bit elements one by one: an estimate */
 };
 /* Fraction of the rates of mma.sync, fragments and cp.async that the main loop reaches. */
-static const double LOOP_SHARE = 0.95, F64_LOOP_SHARE = 0.9;
+static const double LOOP_SHARE = 0.95, F64_LOOP_SHARE = 0.88;
 /* Fraction of tgl_chip.memory_rate that the kernel reaches. THIN_...: with tiles of 16 rows or
  * columns. */
 static const double MEMORY_SHARE = 0.68, THIN_MEMORY_SHARE = 0.5;
