@@ -114,6 +114,30 @@ static void the_budget_is_a_fifth_of_a_second_by_default(void **state)
     assert_true(used > 0.15 && used < 0.202);
 }
 
+/* The planner's choice runs first, while the clock rises. Its time of the rounds at the end counts.
+ */
+static void a_rising_clock_does_not_favour_later_candidates(void **state)
+{
+    (void)state;
+    char kernel[200], text[16];
+    setenv("FAKE_CUDA_FAST", "0", 1);
+    snprintf(text, sizeof text, "%.0f", 1e6 * device_seconds() + 15000);
+    setenv("FAKE_CUDA_COLD", text, 1);
+    choice_of(TGL_EFFORT_MEASURE, 1, kernel);
+    assert_true(explains("us in bursts"));
+    int lines;
+    char *wisdom = read_wisdom(&lines), own[220], estimated[200];
+    unlink(wisdom_path());
+    snprintf(own, sizeof own, "| %s |", choice_of(TGL_EFFORT_ESTIMATE, 0, estimated));
+    const char *first = strstr(wisdom, own), *last = first;
+    for (const char *at = first; at != NULL; at = strstr(at + 1, own))
+        last = at;
+    assert_non_null(first);
+    assert_int_equal(strncmp(first + strlen(own), " 1200.000 |", 11), 0);
+    assert_int_equal(strncmp(last + strlen(own), " 1000.000 |", 11), 0);
+    free(wisdom);
+}
+
 static void the_power_limit_takes_a_larger_budget(void **state)
 {
     (void)state;
@@ -591,6 +615,7 @@ int main(void)
         TEST(the_budget_is_kept),
         TEST(a_large_product_is_measured_once),
         TEST(the_budget_is_a_fifth_of_a_second_by_default),
+        TEST(a_rising_clock_does_not_favour_later_candidates),
         TEST(the_power_limit_takes_a_larger_budget),
         TEST(the_property_counts_what_was_measured),
         TEST(a_named_kernel_is_not_measured),

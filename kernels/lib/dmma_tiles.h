@@ -88,9 +88,9 @@
  * registers if the block has 384 threads, and with 128 if two blocks of 256 threads are resident.
  * Warp tiles of 64 x 32 need more. The producer is then a whole warpgroup, because setmaxnreg acts
  * on warpgroups, and gives up most of its registers. */
-#define SETS_REGISTERS     (WM == 64)
+#define SETS_REGISTERS     (WM > 32 || CONSUMERS == 12)
 #define PRODUCER_REGISTERS (CONSUMERS == 8 ? 40 : 32)
-#define CONSUMER_REGISTERS (CONSUMERS == 8 ? 232 : 224)
+#define CONSUMER_REGISTERS (CONSUMERS == 12 ? 160 : CONSUMERS == 8 ? 232 : 224)
 #define THREADS            (CONSUMER_THREADS + (SETS_REGISTERS ? 128 : 32))
 #define STEPS              (BK / 8)  /* mma_f64 instructions along K of a stage */
 #define MT                 (WM / 16) /* a warp's part of D: MT x NT results of mma_f64 */
@@ -105,8 +105,8 @@
 #if STAGES % SLICES != 0
 #error "STAGES: a multiple of SLICES, so that a stage always belongs to the same slice"
 #endif
-#if SETS_REGISTERS && CONSUMERS * MIN_BLOCKS != 8
-#error "CONSUMERS * MIN_BLOCKS: 8 with WM 64, for which the registers are chosen"
+#if SETS_REGISTERS && CONSUMERS * MIN_BLOCKS != 8 && CONSUMERS * MIN_BLOCKS != 12
+#error "CONSUMERS * MIN_BLOCKS: 8 or 12 with WM 48 and 64, for which the registers are chosen"
 #endif
 #if AHEAD > MT || GROUPS % A_SLOTS != 0
 #error "AHEAD: at most a step, WM / 16; 2 * AHEAD divides the groups of a stage"

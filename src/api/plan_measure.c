@@ -5,8 +5,11 @@
  * are compiled in waves of one per processor, at most WAVE_MAX. Within each group the order is that
  * of tgl_planner_promising(). Variants of the fastest candidates follow. A candidate that is much
  * slower than the best gets one sample. The measurements are bursts: a few milliseconds at the
- * boost clock. With a large budget the planner's choice and the fastest other candidates, the
- * finalists, are measured again at the power limit ("sustained"), where the clock is lower.
+ * boost clock. At the end the planner's choice and the fastest other candidates, the finalists, are
+ * measured again in rounds, a sample of each in a round: the clock still rises while the first
+ * candidates run, and falls after much work, so that times measured one after the other differ by
+ * up to 27 % for the same kernel (docs/notes/2026-11-29-gpu.md). With a large budget the finalists
+ * are then measured at the power limit ("sustained"), where the clock is lower.
  */
 #include "api/effort.h"
 #include "base/clock.h"
@@ -112,6 +115,17 @@ static tgl_status take_samples(measuring *m, const tgl_plan *plan, tgl_measured 
     if (count == 0) count = 1;
     tgl_effort_summarise(samples, count, line);
     return TGL_OK;
+}
+
+/* Takes a sample of a plan whose run takes about `each` seconds. Returns false if the budget does
+ * not suffice, or the driver fails. */
+static bool take_sample(measuring *m, const tgl_plan *plan, double each, double *sample)
+{
+    const int runs = runs_of_sample(m, each);
+    double seconds;
+    if (runs == 0 || run(m, plan, runs, &seconds) != TGL_OK) return false;
+    *sample = seconds / runs;
+    return true;
 }
 
 /* Runs the plan until the power limit determines the clock, then takes samples. If the budget is
@@ -271,6 +285,53 @@ static bool measure_due(measuring *m, agenda *a)
     return goes_on;
 }
 
+/* A finalist: a plan, its line of the wisdom, and its samples. */
+typedef struct finalist {
+    tgl_plan *plan;
+    tgl_measured line;
+    double samples[SAMPLES];
+} finalist;
+
+/* Measures the finalists again, in rounds, and adds the new times to the wisdom. Only whole rounds
+ * count. */
+static void measure_rounds(measuring *m, finalist *of, int count)
+{
+    int rounds = 0;
+    for (bool goes_on = true; goes_on && rounds < SAMPLES; rounds += goes_on)
+        for (int i = 0; i < count && goes_on; i++)
+            goes_on = take_sample(m, of[i].plan, of[i].line.seconds, &of[i].samples[rounds]);
+    for (int i = 0; i < count && rounds > 0; i++) {
+        tgl_effort_summarise(of[i].samples, rounds, &of[i].line);
+        tgl_wisdom_add(m->dev->wisdom, m->shape, &of[i].line);
+    }
+}
+
+/* Makes the finalists, the planner's choice and the fastest other candidates that were measured in
+ * bursts, and measures them in rounds. */
+static void compare_finalists(measuring *m, const tgl_candidate *choice)
+{
+    char own[TGL_KERNEL_STRING_SIZE];
+    finalist of[1 + FINALISTS];
+    tgl_measured *lines;
+    const int lines_count = tgl_wisdom_find(m->dev->wisdom, m->shape, &lines);
+    int count = 0, others = 0;
+    tgl_candidate_string(choice, own, sizeof own);
+    for (int i = 0; i < lines_count; i++) {
+        const bool is_own = strcmp(lines[i].kernel, own) == 0;
+        if (lines[i].stale != NULL || lines[i].is_sustained || (!is_own && others == FINALISTS))
+            continue;
+        of[count].line = lines[i];
+        if (make_plan(m, lines[i].kernel, &of[count].plan) != TGL_OK) continue;
+        tgl_wisdom_source(&of[count].plan->list, of[count].line.source);
+        count++;
+        others += !is_own;
+    }
+    free(lines);
+    if (count > 1) measure_rounds(m, of, count);
+    for (int i = 0; i < count; i++)
+        tgl_plan_release(of[i].plan);
+}
+
 /* Measures at the power limit: the planner's choice if wants_own, else the fastest other
  * candidates, up to FINALISTS. own: the kernel string of the planner's choice. */
 static void measure_sustained(measuring *m, const tgl_measured *lines, int count, const char *own,
@@ -343,6 +404,7 @@ static void measure_all(measuring *m, const tgl_candidate *candidates, int count
     if (is_sustained) m->budget = budget / 2;
     const bool goes_on =
         measure_list(m, candidates, count, true) && measure_variants(m, &candidates[0]);
+    if (goes_on) compare_finalists(m, &candidates[0]);
     m->budget = budget;
     if (goes_on && is_sustained) measure_finalists(m, &candidates[0]);
 }

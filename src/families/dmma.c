@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * gemm/dmma.cu: products of f64 on the tensor cores of sm_90 and later. TMA copies the operands. A
- * step of K is BK elements of K, which one stage holds. A unit of work is a tile, or one split of a
- * tile over K.
+ * step of K is DMMA_BK elements of K, which one stage holds. A unit of work is a tile, or one split
+ * of a tile over K.
  */
+#include "families/dmma_geometry.h"
 #include "families/gemm_arguments.h"
-#include "families/gemm_launch.h"
 #include "families/unsupported.h"
 
 #include <limits.h>
@@ -13,47 +13,32 @@
 
 /* ---- Configurations -------------------------------------------------------------------------- */
 
-typedef struct dmma_row {
-    const char *name;
-    int bm, bn;     /* the tile of D that a block computes */
-    int wm;         /* rows of D that a warp computes, with WARP_COLUMNS columns */
-    int slices;     /* groups of warps, which take the stages of a tile in turn */
-    int ahead;      /* groups of 16 rows whose fragments a warp loads in advance */
-    int stages;     /* stages in shared memory, each of stage_lines() lines of 128 bytes */
-    int min_blocks; /* minimum resident blocks of an SM, which limits the registers */
-    int registers;  /* per thread at launch, as compiled for sm_90a: the maximum of all layouts */
-    double share;   /* fraction of the FP64 tensor-core peak that the main loop reaches; fitted like
-                       the constants below */
-} dmma_row;
-
 /* Columns: name, BM, BN, WM, SLICES, AHEAD, STAGES, MIN_BLOCKS, registers, share. Configurations
  * with slices (_s2, _s4) are for launches of few tiles: the slices give each warp scheduler one or
- * two warps, even if an SM has only one block. The share of dmma_32x32_s4 is from eight products of
- * docs/notes/2026-11-29-gpu.md. */
+ * two warps, even if an SM has only one block. Tiles of 96 rows or columns are for numbers of tiles
+ * that would leave SMs idle in the last wave with others. */
 // clang-format off
 static const dmma_row dmma_rows[] = {
-    {"dmma_128x128", 128, 128, 64, 1, 2,  6, 1, 168, 0.96},
-    {"dmma_128x64",  128,  64, 64, 1, 1,  4, 2, 128, 0.83},
-    {"dmma_64x128",   64, 128, 64, 1, 1,  4, 2, 128, 0.80},
-    {"dmma_64x64",    64,  64, 32, 1, 2,  6, 2, 168, 0.86},
-    {"dmma_64x64_s2", 64,  64, 32, 2, 1, 10, 1, 168, 0.96},
-    {"dmma_64x32",    64,  32, 32, 1, 2,  6, 3, 168, 0.53},
-    {"dmma_64x32_s2", 64,  32, 32, 2, 2, 12, 1, 232, 0.75},
-    {"dmma_64x32_s4", 64,  32, 32, 4, 2, 12, 1, 168, 0.75},
-    {"dmma_32x64",    32,  64, 32, 1, 2,  6, 3, 168, 0.52},
-    {"dmma_16x128",   16, 128, 16, 1, 1,  6, 2, 150, 0.80},
-    {"dmma_16x64",    16,  64, 16, 1, 1,  7, 3, 151, 0.65},
-    {"dmma_32x32",    32,  32, 16, 1, 1,  8, 3, 151, 0.65},
-    {"dmma_32x32_s2", 32,  32, 16, 2, 1,  8, 3, 128, 0.95},
-    {"dmma_32x32_s4", 32,  32, 16, 4, 1, 24, 1, 156, 0.62},
+    {"dmma_128x128", 128, 128, 64, 1, 2,  6, 1, 168, 0.94},
+    {"dmma_128x96",  128,  96, 32, 1, 1,  7, 1, 128, 0.92},
+    {"dmma_96x128",   96, 128, 48, 1, 1,  7, 1, 168, 0.91},
+    {"dmma_96x64_s2", 96,  64, 48, 2, 1,  8, 1, 168, 0.89},
+    {"dmma_64x96_s2", 64,  96, 32, 2, 1,  8, 1, 128, 0.90},
+    {"dmma_128x64",  128,  64, 64, 1, 1,  4, 2, 128, 0.85},
+    {"dmma_64x128",   64, 128, 64, 1, 1,  4, 2, 128, 0.85},
+    {"dmma_64x64",    64,  64, 32, 1, 2,  6, 2, 168, 0.91},
+    {"dmma_64x64_s2", 64,  64, 32, 2, 1, 10, 1, 168, 0.92},
+    {"dmma_64x32",    64,  32, 32, 1, 2,  6, 3, 168, 0.65},
+    {"dmma_64x32_s2", 64,  32, 32, 2, 2, 12, 1, 232, 0.86},
+    {"dmma_64x32_s4", 64,  32, 32, 4, 2, 12, 1, 168, 0.81},
+    {"dmma_32x64",    32,  64, 32, 1, 2,  6, 3, 168, 0.65},
+    {"dmma_16x128",   16, 128, 16, 1, 1,  6, 2, 150, 1.00},
+    {"dmma_16x64",    16,  64, 16, 1, 1,  7, 3, 151, 0.77},
+    {"dmma_32x32",    32,  32, 16, 1, 1,  8, 3, 151, 0.72},
+    {"dmma_32x32_s2", 32,  32, 16, 2, 1,  8, 3, 128, 0.77},
+    {"dmma_32x32_s4", 32,  32, 16, 4, 1, 24, 1, 156, 0.59},
 };
 // clang-format on
-
-enum {
-    LINE_BYTES = 128, /* bytes of a line in a stage */
-    BK = 16,          /* doubles in a line */
-    WARP_COLUMNS = 32,
-};
 
 /* splits: number of blocks that divide the K of a tile among them. whole: the first `whole` tiles
  * are not split. exchanged=1: the kernel computes tiles of D^T. */
@@ -91,24 +76,13 @@ static const char *dmma_unsupported_reason(const tgl_shape *s, const tgl_chip *c
 
 /* ---- Geometry -------------------------------------------------------------------------------- */
 
-/* How a choice (a configuration and its options) computes a product. */
-typedef struct dmma_geometry {
-    const dmma_row *row;
-    bool exchanged;
-    int warps;
-    int64_t tile_rows, tile_columns;
-    int64_t whole; /* tiles of the batch that are not split, if others are; else 0 */
-    int64_t units; /* units of work: tiles that are not split, and splits of the others */
-    tgl_gemm_step step;
-} dmma_geometry;
-
 static void dmma_split(const tgl_shape *s, const tgl_choice *choice, struct tgl_gemm_args *args)
 {
     const int64_t asked = tgl_min64(tgl_option(choice, SPLITS, 1), TGL_SPLITS_MAX);
     args->splits = args->cluster = 1;
-    args->k_chunk = (int)tgl_round_up(s->k, BK);
-    if (asked < 2 || s->k <= BK) return;
-    args->k_chunk = (int)tgl_round_up(tgl_ceil_div(s->k, asked), BK);
+    args->k_chunk = (int)tgl_round_up(s->k, DMMA_BK);
+    if (asked < 2 || s->k <= DMMA_BK) return;
+    args->k_chunk = (int)tgl_round_up(tgl_ceil_div(s->k, asked), DMMA_BK);
     args->splits = (int)tgl_ceil_div(s->k, args->k_chunk);
 }
 
@@ -118,13 +92,14 @@ static void dmma_split(const tgl_shape *s, const tgl_choice *choice, struct tgl_
  * none. */
 static int spill_limit(const dmma_row *t)
 {
-    return t->wm < 64 ? 80 : 0;
+    return t->wm < 48 ? 80 : 0;
 }
 
-/* Lines of a stage. A line of a complex B serves two columns or two k of the real matrix. */
-static int stage_lines(const tgl_shape *s, const dmma_row *t)
+/* Whether warps need more registers than at launch. The producer is then a whole warpgroup, because
+ * only a warpgroup can give them its registers (setmaxnreg). */
+static bool sets_registers(const dmma_row *t, int warps)
 {
-    return t->bm + (s->pairs_b != 0 ? t->bn / 2 : t->bn);
+    return t->wm > 32 || warps == 12;
 }
 
 /* Returns NULL, or why the choice cannot compute `part`, a rectangle of D. */
@@ -134,7 +109,7 @@ static const char *dmma_make_geometry(const tgl_chip *chip, const tgl_shape *s,
 {
     enum { BARRIER = 8 /* bytes */, UNITS_MAX = (1 << 30) - 1 /* limit of lib/wgmma_units.h */ };
     const dmma_row *t = tgl_choice_row(choice);
-    const int warps = t->bm / t->wm * (t->bn / WARP_COLUMNS) * t->slices;
+    const int warps = t->bm / t->wm * (t->bn / DMMA_WARP_COLUMNS) * t->slices;
     *g = (dmma_geometry){
         .row = t,
         .exchanged = tgl_option(choice, EXCHANGED, 0) != 0,
@@ -143,14 +118,13 @@ static const char *dmma_make_geometry(const tgl_chip *chip, const tgl_shape *s,
                  .file = "gemm/dmma.cu",
                  .symbol = "gemm_dmma",
                  .needs = TGL_HAS_TMA,
-                 /* Warps of 64 rows need a whole warpgroup as producer, because only a warpgroup
-                  * can give them its registers (setmaxnreg). */
-                 .threads = warps * 32 + (t->wm == 64 ? 128 : 32),
+                 .threads = warps * 32 + (sets_registers(t, warps) ? 128 : 32),
                  .registers = t->registers,
                  .local_bytes = spill_limit(t),
                  .static_shared = TGL_RING_STATIC_SHARED,
-                 .dynamic_shared = t->stages * (stage_lines(s, t) * LINE_BYTES + 2 * BARRIER) +
-                                   (t->slices - 1) * t->bm * t->bn * (int)sizeof(double),
+                 .dynamic_shared =
+                     t->stages * (dmma_stage_lines(s, t) * DMMA_LINE_BYTES + 2 * BARRIER) +
+                     (t->slices - 1) * t->bm * t->bn * (int)sizeof(double),
                  .vec_a = 1,
                  .vec_b = 1,
                  .batch_step = (int)s->batch,
@@ -180,96 +154,6 @@ static const char *dmma_make_geometry(const tgl_chip *chip, const tgl_shape *s,
 
 /* ---- Predicted time -------------------------------------------------------------------------- */
 
-/* Constants of the cost model, fitted to 1,563 times of the configurations without slices, for 170
- * products on an H200. Kernels chosen by this model are 2.2 % slower than the fastest in geometric
- * mean. Cycles are those of tgl_chip.clock_mhz. ..._A_CLOCK: bytes per clock of an SM. */
-enum {
-    /* Cycles of a unit outside of its main loop, without those to add slices and to store
-     * results. */
-    TILE_CYCLES = 1000,
-    SLICE_CYCLES = 300,         /* cycles to add the sums of a slice: assumed, not measured */
-    STORE_BYTES_A_CLOCK = 29,   /* stores of D */
-    REDUCE_CYCLES = 1440,       /* cycles of a split tile for fences and its counter, without the
-                                   exchange of sums */
-    SUM_BYTES_A_CLOCK = 26,     /* rate at which a block exchanges sums with the workspace */
-    SHARED_BYTES_A_CLOCK = 128, /* reads and writes of shared memory */
-    TMA_BYTES_A_CLOCK = 77,     /* copies by TMA */
-    LATENCY_CYCLES = 3940,      /* cycles from a stage's release to its next tile's arrival */
-};
-static const double START_SECONDS = 1.6e-6; /* seconds from the launch to the first tile */
-static const double LONE = 0.9;           /* factor on share with at most one warp per scheduler */
-static const double RESIDENT_TAIL = 1.45; /* factor on the cycles after the main loop in full
-                                             waves, if several blocks are resident */
-static const double MEMORY_SHARE = 0.98; /* fraction of tgl_chip.memory_rate that the loads reach */
-/* The exponent p: arithmetic of x seconds and memory accesses of y seconds overlap, and take (x^p +
- * y^p)^(1/p) together (docs/notes/2026-11-26-gpu-planner.md). */
-static const double OVERLAP = 4;
-
-/* Cycles of an SM with `blocks` resident blocks, each of which multiplies one stage (BK of K). The
- * result is the maximum of four times: arithmetic, which leaves schedulers idle if the SM has fewer
- * warps than schedulers; reads and writes of shared memory; copies by TMA; the latency of the next
- * stage. */
-static double dmma_step_cycles(const tgl_chip *chip, const tgl_shape *s, const dmma_geometry *g,
-                               int blocks)
-{
-    const dmma_row *t = g->row;
-    const double tile = 2.0 * t->bm * t->bn * BK / chip->tensor_f64_flops;
-    const int busy = g->warps * blocks;
-    const double alone = busy < TGL_SCHEDULERS ? (double)TGL_SCHEDULERS / busy : 1;
-    const double copied = blocks * (double)stage_lines(s, t) * LINE_BYTES;
-    const double read = (double)busy / t->slices * (t->wm + WARP_COLUMNS) * LINE_BYTES;
-    const double share = t->share * (busy > TGL_SCHEDULERS ? 1 : LONE);
-    const double longest =
-        tgl_larger(tile * blocks * alone / share, (copied + read) / SHARED_BYTES_A_CLOCK);
-    return tgl_larger(
-        longest, tgl_larger(copied / TMA_BYTES_A_CLOCK, (double)LATENCY_CYCLES / (t->stages - 1)));
-}
-
-/* Cycles from the end of a unit's main loop to the next unit. splits: number of units into which
- * the unit's tile is split. */
-static double dmma_tail_cycles(const tgl_shape *s, const dmma_geometry *g, int splits)
-{
-    const double elements = (double)g->row->bm * g->row->bn;
-    const double tail = TILE_CYCLES + (g->row->slices - 1) * SLICE_CYCLES +
-                        (double)tgl_type_size(s->type_d) * elements / STORE_BYTES_A_CLOCK;
-    if (splits == 1) return tail;
-    return tail + REDUCE_CYCLES + (1 + splits) * sizeof(double) * elements / SUM_BYTES_A_CLOCK;
-}
-
-/* Cycles of the busiest SM for the units (tiles or splits of tiles) of a launch, each with `depth`
- * steps of K. The units run in full waves and a last wave, which may leave SMs idle. */
-static double dmma_wave_cycles(const tgl_chip *chip, const tgl_shape *s, const dmma_geometry *g,
-                               int64_t units, int resident, double depth, int splits)
-{
-    const double slots = (double)chip->sms * resident, tail = dmma_tail_cycles(s, g, splits);
-    const double full = floor((double)units / slots), rest = (double)units - full * slots;
-    const int last = (int)ceil(rest / chip->sms);
-    double cycles = full * (depth * dmma_step_cycles(chip, s, g, resident) +
-                            (resident > 1 ? RESIDENT_TAIL : 1) * tail);
-    if (last > 0) cycles += depth * dmma_step_cycles(chip, s, g, last) + tail;
-    return cycles;
-}
-
-static void dmma_predict_time(const tgl_chip *chip, const tgl_shape *s, const dmma_geometry *g,
-                              tgl_candidate *c)
-{
-    const double depth = ceil((double)s->k / BK), chunk = ceil((double)g->step.args.k_chunk / BK);
-    const int64_t split = g->step.args.splits > 1 ? g->units - g->whole : 0,
-                  whole = g->units - split;
-    const double cycles =
-        dmma_wave_cycles(chip, s, g, whole, c->resident, depth, 1) +
-        dmma_wave_cycles(chip, s, g, split, c->resident, chunk, g->step.args.splits);
-    const double steps = (double)whole * depth + (double)split * chunk;
-    c->blocks = (double)g->step.blocks;
-    c->is_uneven = g->whole > 0;
-    const double multiply = cycles / (1e6 * chip->clock_mhz);
-    const double memory = tgl_operand_bytes(s) / (MEMORY_SHARE * chip->memory_rate);
-    c->compute = START_SECONDS + pow(pow(multiply, OVERLAP) + pow(memory, OVERLAP), 1 / OVERLAP);
-    if (g->step.blocks > chip->sms) c->compute += TGL_LATE_LAUNCH_SECONDS;
-    c->memory = START_SECONDS + memory;
-    c->l2 = START_SECONDS + steps * LINE_BYTES * stage_lines(s, g->row) / chip->l2_rate;
-}
-
 static void dmma_predict(const tgl_chip *chip, const tgl_shape *s, tgl_candidate *c)
 {
     dmma_geometry g;
@@ -278,78 +162,12 @@ static void dmma_predict(const tgl_chip *chip, const tgl_shape *s, tgl_candidate
     if (!tgl_gemm_predict(chip, s, why, &g.step, c)) return;
     /* The grid has min_blocks blocks per SM, even if more would fit. */
     c->resident = (int)tgl_min64(c->resident, g.row->min_blocks);
-    dmma_predict_time(chip, s, &g, c);
-}
-
-/* ---- Lower bounds ---------------------------------------------------------------------------- */
-
-/* State shared by the lower bounds of all candidates of one configuration, for the tiles of D or of
- * D^T. A bound lets the search skip candidates that cannot be the fastest. */
-typedef struct dmma_bound {
-    const tgl_chip *chip;
-    const tgl_shape *shape;
-    dmma_geometry g;      /* geometry with default options */
-    double tiles;         /* tiles of the batch */
-    int64_t depth;        /* steps of K of a tile */
-    double step;          /* least cycles of an SM for one step of K of a tile */
-    double memory, start; /* seconds to read the operands and store D; seconds before the first
-                             tile */
-} dmma_bound;
-
-/* Returns false if all candidates are impossible. */
-static bool dmma_bound_start(const tgl_chip *chip, const tgl_shape *s, const tgl_choice *choice,
-                             int resident, dmma_bound *b)
-{
-    const tgl_rectangle part = tgl_whole(s);
-    b->chip = chip;
-    b->shape = s;
-    if (dmma_make_geometry(chip, s, &part, choice, &b->g) != NULL) return false;
-    b->tiles = (double)b->g.units;
-    b->depth = tgl_ceil_div(s->k, BK);
-    b->memory = tgl_operand_bytes(s) / (MEMORY_SHARE * chip->memory_rate);
-    b->start =
-        TGL_LAUNCH_SECONDS + START_SECONDS + (b->tiles > chip->sms ? TGL_LATE_LAUNCH_SECONDS : 0);
-    b->step = dmma_step_cycles(chip, s, &b->g, 1);
-    for (int blocks = 2; blocks <= resident; blocks++)
-        b->step = fmin(b->step, dmma_step_cycles(chip, s, &b->g, blocks) / blocks);
-    return true;
-}
-
-static double dmma_least_with(const dmma_bound *b, double cycles)
-{
-    return b->start + tgl_larger(cycles / (1e6 * b->chip->clock_mhz), b->memory);
-}
-
-/* The number of splits of a tile if each split has `chunk` steps of K; 1 if chunk is 0. */
-static int splits_of(const dmma_bound *b, int64_t chunk)
-{
-    return chunk > 0 ? (int)tgl_ceil_div(b->depth, chunk) : 1;
-}
-
-/* A lower bound of the seconds if all tiles from number `whole` on have `splits` splits each. */
-static double dmma_least_of_options(const dmma_bound *b, int splits, int64_t whole)
-{
-    const int64_t chunk = tgl_ceil_div(b->depth, splits);
-    const int used = splits_of(b, chunk);
-    const double units = (b->tiles - (double)whole) * used;
-    const double waves = ceil((double)whole / b->chip->sms);
-    return dmma_least_with(b, waves * (double)b->depth * b->step +
-                                  ceil(units / b->chip->sms) * (double)chunk * b->step +
-                                  dmma_tail_cycles(b->shape, &b->g, used));
-}
-
-/* A lower bound of the seconds of all candidates with `splits` or more splits: it grows with
- * `splits`. */
-static double dmma_least_of_splits(const dmma_bound *b, int splits)
-{
-    const int used = splits_of(b, tgl_ceil_div(b->depth, splits));
-    return dmma_least_with(b, b->tiles / b->chip->sms * (double)b->depth * b->step +
-                                  dmma_tail_cycles(b->shape, &b->g, used));
+    tgl_dmma_predict_time(chip, s, &g, c);
 }
 
 /* ---- Search ---------------------------------------------------------------------------------- */
 
-enum { DEPTH_MIN = 4 /* minimum depth of a split, in units of BK */ };
+enum { DEPTH_MIN = 4 /* minimum depth of a split, in units of DMMA_BK */ };
 
 static tgl_choice choice_of(const tgl_choice *asked, int64_t splits, int64_t whole, bool exchanged)
 {
@@ -362,9 +180,9 @@ static tgl_choice choice_of(const tgl_choice *asked, int64_t splits, int64_t who
 
 static void try_options(tgl_search *in, const dmma_bound *b, int splits, int64_t whole)
 {
-    const tgl_choice choice = choice_of(&in->asked, splits, whole, b->g.exchanged);
+    const tgl_choice choice = choice_of(&in->asked, splits, whole, b->g->exchanged);
     tgl_search_try(in, SPLITS, EXCHANGED + 1, &choice.option[SPLITS],
-                   dmma_least_of_options(b, splits, whole));
+                   tgl_dmma_least_of_options(b, splits, whole));
 }
 
 /* Tries to split all tiles, unless one split fewer would already give two waves; for D^T also tries
@@ -372,22 +190,25 @@ static void try_options(tgl_search *in, const dmma_bound *b, int splits, int64_t
  * also tries to split only these tiles. */
 static void try_splits(tgl_search *in, bool exchanged)
 {
+    dmma_geometry g;
     dmma_bound b;
     const tgl_shape *s = in->shape;
+    const tgl_rectangle part = tgl_whole(s);
     const dmma_row *t = tgl_choice_row(&in->asked);
     const tgl_choice whole_tiles = choice_of(&in->asked, 1, 0, exchanged);
-    if (!dmma_bound_start(in->chip, s, &whole_tiles, in->best->resident, &b)) return;
+    if (dmma_make_geometry(in->chip, s, &part, &whole_tiles, &g) != NULL) return;
+    tgl_dmma_bound_start(in->chip, s, &g, in->best->resident, &b);
     const int64_t slots = (int64_t)in->chip->sms * t->min_blocks;
-    const int splits_max = (int)tgl_min64(s->k / (DEPTH_MIN * BK), TGL_SPLITS_MAX);
+    const int splits_max = (int)tgl_min64(s->k / (DEPTH_MIN * DMMA_BK), TGL_SPLITS_MAX);
     if (exchanged) try_options(in, &b, 1, 0);
     for (int i = 2; i <= splits_max && b.tiles * (i - 1) < 2 * (double)slots &&
-                    !tgl_search_excludes(in, dmma_least_of_splits(&b, i));
+                    !tgl_search_excludes(in, tgl_dmma_least_of_splits(&b, i));
          i = tgl_next_splits(i))
         try_options(in, &b, i, 0);
     if (b.tiles <= (double)slots || b.tiles > INT_MAX) return;
     const int64_t tiles = (int64_t)b.tiles, whole = tiles / slots * slots, rest = tiles - whole;
     for (int i = 2; rest > 0 && i <= splits_max && i * rest <= slots &&
-                    !tgl_search_excludes(in, dmma_least_of_splits(&b, i));
+                    !tgl_search_excludes(in, tgl_dmma_least_of_splits(&b, i));
          i++)
         try_options(in, &b, i, whole);
 }
@@ -428,8 +249,8 @@ static tgl_tensor dmma_tensor_of(const tgl_shape *s, const tgl_rectangle *part, 
         /* A single line or matrix has no stride, but the map needs a legal one. */
         .stride = {size, tgl_round_up(ld * size, TGL_MAP_ALIGNMENT),
                    count > 1 ? tgl_round_up(stride * size, TGL_MAP_ALIGNMENT) : TGL_MAP_ALIGNMENT},
-        .box = {BK, (k_major ? tile : BK) / of_line, 1},
-        .swizzle_bytes = LINE_BYTES,
+        .box = {DMMA_BK, (k_major ? tile : DMMA_BK) / of_line, 1},
+        .swizzle_bytes = DMMA_LINE_BYTES,
     };
 }
 

@@ -34,7 +34,7 @@ enum {
     SINGLE_COPY_BYTES_A_CLOCK = 7, /* copies of 8-bit elements one by one: an estimate */
 };
 /* Fraction of the rates of mma.sync, fragments and cp.async that the main loop reaches. */
-static const double LOOP_SHARE = 0.95;
+static const double LOOP_SHARE = 0.95, F64_LOOP_SHARE = 0.88;
 /* Fraction of tgl_chip.memory_rate that the kernel reaches. THIN_...: with tiles of 16 rows or
  * columns. */
 static const double MEMORY_SHARE = 0.68, THIN_MEMORY_SHARE = 0.5;
@@ -84,7 +84,7 @@ static double mma_busy_cycles(const tgl_chip *chip, const tgl_shape *s, const mm
                          t->bk_bytes / READ_BYTES_A_CLOCK;
     const double copies =
         mma_copy_cycles(g, t->bm, g->step.vec_a) + mma_copy_cycles(g, t->bn, g->step.vec_b);
-    return tgl_larger(arithmetic, reads + copies) / LOOP_SHARE;
+    return tgl_larger(arithmetic, reads + copies) / (t->is_f64 ? F64_LOOP_SHARE : LOOP_SHARE);
 }
 
 /* Cycles in which an SM multiplies one tile of K for each of its `blocks` resident blocks. busy:

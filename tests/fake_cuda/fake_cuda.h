@@ -40,6 +40,8 @@
  *   FAKE_CUDA_SHARED      bytes of static shared memory of each kernel (0)
  *   FAKE_CUDA_US          microseconds that a launch takes between two events (0: the host's time)
  *   FAKE_CUDA_FAST        launches of kernels with this BM take a tenth of FAKE_CUDA_US (0: none)
+ *   FAKE_CUDA_COLD        launches take 1.2 times as long until the process has had this many
+ *                         microseconds of launches, like a GPU whose clock rises (0)
  *   FAKE_CUDA_WRONG       number by which the elements of products are too large (0)
  *   FAKE_CUDA_SAME_GPU    1: all devices have the same UUID (0)
  *   FAKE_NVRTC_VERSION    version of the compiler, 1000*major + 10*minor (13000)

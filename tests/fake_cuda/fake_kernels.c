@@ -440,7 +440,9 @@ static void pass_time(const fake_node *node)
 {
     const long us = fake_setting("FAKE_CUDA_US", 0), fast = fake_setting("FAKE_CUDA_FAST", 0);
     const bool is_fast = fast > 0 && node->function->macros[FAKE_BM] == fast;
-    atomic_fetch_add(&fake_device_ns, (uint64_t)us * (is_fast ? 100 : 1000));
+    const uint64_t warm = 1000 * (uint64_t)fake_setting("FAKE_CUDA_COLD", 0);
+    const uint64_t unit = fake_device_ns < warm ? 1200 : 1000;
+    atomic_fetch_add(&fake_device_ns, (uint64_t)us * (is_fast ? unit / 10 : unit));
 }
 
 static CUresult launch(fake_node *node, void **arguments, void **extra, CUstream stream)

@@ -15,7 +15,7 @@ static const char *const knobs[] = {
     "FAKE_NVRTC_ERROR", "FAKE_NVRTC_SPILL",  "FAKE_CUDA_POOLS",    "FAKE_CUDA_NAME",
     "FAKE_NVRTC_DELAY", "FAKE_CUDA_DIRTY",   "FAKE_NVRTC_VERSION", "FAKE_CUDA_SHARED",
     "FAKE_CUDA_US",     "FAKE_CUDA_FAST",    "TEGULA_WISDOM",      "TEGULA_EFFORT",
-    "FAKE_CUDA_LATE",   "FAKE_NVRTC_JOINT",  "FAKE_NVRTC_MARK"};
+    "FAKE_CUDA_LATE",   "FAKE_NVRTC_JOINT",  "FAKE_NVRTC_MARK",    "FAKE_CUDA_COLD"};
 
 static const char *driver = FAKE_LIBCUDA; /* the fake driver that the current test uses */
 
