@@ -102,6 +102,7 @@ tgl_status tgl_dist_open(const tgl_dist_transport *transport, tgl_device *dev,
     if (dist != NULL) *dist = NULL;
     if (transport == NULL) return dist_fail(TGL_BAD_ARGUMENT, "the transport is NULL");
     const char *error = transport_error(transport);
+    if (error == NULL && dist == NULL) error = "dist is NULL";
     if (error != NULL) {
         if (transport->close != NULL) transport->close(transport->state);
         return dist_fail(TGL_BAD_ARGUMENT, "%s", error);
@@ -109,8 +110,7 @@ tgl_status tgl_dist_open(const tgl_dist_transport *transport, tgl_device *dev,
     tgl_dist *made = dist_reserve(transport->ranks);
     tgl_status status = TGL_OK;
     if (made == NULL) status = dist_fail(TGL_NO_MEMORY, "no memory for a communicator");
-    if (dev == NULL || dist == NULL)
-        status = dist_fail(TGL_BAD_ARGUMENT, "the device or dist is NULL");
+    if (dev == NULL) status = dist_fail(TGL_BAD_ARGUMENT, "the device is NULL");
     status = agree_to_open(transport, status, made != NULL ? made->room : NULL);
     if (status != TGL_OK) {
         transport->close(transport->state);

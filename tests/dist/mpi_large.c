@@ -9,6 +9,8 @@
 
 static const size_t BYTES = ((size_t)1 << 30) + 3 * ((size_t)1 << 19) + 5;
 
+static unsigned char *memory;
+
 /* A byte that differs between neighbours, and between blocks of a power of two. */
 static unsigned char value_at(size_t i)
 {
@@ -20,7 +22,7 @@ int main(void)
     tgl_dist_transport transport;
     void *group;
     if (tgl_dist_mpi_world(60, &transport) != TGL_OK) return EXIT_FAILURE;
-    unsigned char *memory = calloc(BYTES, 1);
+    memory = calloc(BYTES, 1);
     if (memory == NULL) return EXIT_FAILURE;
     for (size_t i = 0; i < BYTES && transport.rank == 0; i++)
         memory[i] = value_at(i);
