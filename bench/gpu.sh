@@ -61,6 +61,8 @@ check "random products, the ladder in f16" --plain --kernel ladder --type f16 --
 check "random products, the ladder by TF32 words" --plain --kernel ladder --compute tf32 --cases 300
 check "random products" --kernel gemm --compute ieee --cases "${CHECK_CASES:-5000}"
 check "random products with epilogues" --kernel gemm --compute ieee --epilogues --in-turn --cases 500
+check "random grouped products" --kernel gemm --grouped --in-turn --cases 500
+check "random grouped products in bf16" --kernel gemm --grouped --in-turn --type bf16 --cases 500
 
 # options_of TYPE: prints the options of `tegula` for products of this type.
 options_of() {

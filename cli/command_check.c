@@ -62,6 +62,8 @@ static const char help[] =
     "                  D and device scalars: all that the ladder's kernels support\n"
     "  --epilogues     each product with a bias, an activation, a residual or an expression\n"
     "                  compiled in: every combination is a kernel of its own\n"
+    "  --grouped       grouped products: groups of rows, or along k, of random sizes, empty ones\n"
+    "                  among them\n"
     "  --small         small products, for slow devices and sanitizers (sim: always)\n"
     "  --accuracy      instead: the errors of products of one type, compared with those of cuBLAS\n"
     "                  and of a sequential sum; for f32 also classes of hard inputs, beside FFMA,\n"
@@ -84,7 +86,7 @@ typedef struct check_options {
                                   case that runs, -1: all run */
     int64_t schedules;         /* number of orders that run_schedules() tries; 0: not given */
     const char *csv;
-    bool plain, epilogues, small, in_turn, huge, accuracy;
+    bool plain, epilogues, grouped, small, in_turn, huge, accuracy;
 } check_options;
 
 static const cli_option option_table[] = {
@@ -98,6 +100,7 @@ static const cli_option option_table[] = {
     OPTION_INT(check_options, only, "case", 0, INT64_MAX),
     OPTION_FLAG(check_options, plain, "plain"),
     OPTION_FLAG(check_options, epilogues, "epilogues"),
+    OPTION_FLAG(check_options, grouped, "grouped"),
     OPTION_FLAG(check_options, small, "small"),
     OPTION_FLAG(check_options, in_turn, "in-turn"),
     OPTION_FLAG(check_options, huge, "huge"),
@@ -132,6 +135,9 @@ static int parse(int argc, char **argv, check_options *o)
     if (o->only >= 0 && o->cases > 0) return cli_misuse("give either --cases or one by --case");
     if (o->plain && o->common.type_d != 0)
         return cli_misuse("--plain draws no D other than C: leave out --type-d");
+    if (o->grouped && o->plain) return cli_misuse("--plain draws no groups: leave out --grouped");
+    if (o->grouped && (o->common.type == TGL_C64 || o->common.type == TGL_C128))
+        return cli_misuse("--grouped: grouped products are of real types only");
     if (o->schedules > 0 && (o->common.device == NULL || strcmp(o->common.device, "sim") != 0))
         return cli_misuse("--schedules is for --device sim");
     if (o->schedules > 0 && o->csv != NULL) return cli_misuse("--schedules writes no --csv");
@@ -264,6 +270,7 @@ static check_settings settings_for(const check_options *o, tgl_device *dev)
                     .compute = o->common.compute,
                     .plain = o->plain,
                     .epilogues = o->epilogues,
+                    .grouped = o->grouped,
                     .cuts_sums = !is_cpu,
                     .scale = is_small ? SCALE_SMALL
                              : is_cpu ? SCALE_MEDIUM

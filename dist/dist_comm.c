@@ -82,18 +82,40 @@ void dist_discard(tgl_dist *dist)
     free(dist);
 }
 
+/* Collective: fails if `status` of a rank is not TGL_OK. all: memory for a status of each rank;
+ * NULL: none, and `status` is not TGL_OK. */
+static tgl_status agree_to_open(const tgl_dist_transport *t, tgl_status status, int *all)
+{
+    const int mine = (int)status;
+    const tgl_status link = t->gather(t->state, &mine, all, sizeof mine);
+    if (status != TGL_OK || link != TGL_OK) return status != TGL_OK ? status : link;
+    for (int rank = 0; rank < t->ranks; rank++)
+        if (all[rank] != TGL_OK)
+            return dist_fail((tgl_status)all[rank], "rank %d cannot open the communicator: %s",
+                             rank, tgl_status_text((tgl_status)all[rank]));
+    return TGL_OK;
+}
+
 tgl_status tgl_dist_open(const tgl_dist_transport *transport, tgl_device *dev,
                          const tgl_dist_machine *machine, tgl_dist **dist)
 {
     if (dist != NULL) *dist = NULL;
     if (transport == NULL) return dist_fail(TGL_BAD_ARGUMENT, "the transport is NULL");
     const char *error = transport_error(transport);
-    if (error == NULL && (dev == NULL || dist == NULL)) error = "the device or dist is NULL";
-    tgl_dist *made = error == NULL ? dist_reserve(transport->ranks) : NULL;
-    if (made == NULL) {
+    if (error == NULL && dist == NULL) error = "dist is NULL";
+    if (error != NULL) {
         if (transport->close != NULL) transport->close(transport->state);
-        if (error != NULL) return dist_fail(TGL_BAD_ARGUMENT, "%s", error);
-        return dist_fail(TGL_NO_MEMORY, "no memory for a communicator");
+        return dist_fail(TGL_BAD_ARGUMENT, "%s", error);
+    }
+    tgl_dist *made = dist_reserve(transport->ranks);
+    tgl_status status = TGL_OK;
+    if (made == NULL) status = dist_fail(TGL_NO_MEMORY, "no memory for a communicator");
+    if (dev == NULL) status = dist_fail(TGL_BAD_ARGUMENT, "the device is NULL");
+    status = agree_to_open(transport, status, made != NULL ? made->room : NULL);
+    if (status != TGL_OK) {
+        transport->close(transport->state);
+        dist_discard(made);
+        return status;
     }
     dist_fill(made, transport, dev, machine);
     *dist = made;

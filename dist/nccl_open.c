@@ -5,9 +5,10 @@
  * other's flags: words of device memory by which their GPUs wait for each other. The copy engines
  * of the GPUs then move the data. If a rank cannot do this, NCCL moves the data (transport_nccl.c).
  *
- * A rank without host memory introduces itself, too, and says so: all ranks then return
- * TGL_NO_MEMORY, and none waits for it. The state of the transport is therefore on the stack until
- * it is open.
+ * A rank that lacks host memory, a stream or an event introduces itself, too, and says so: all
+ * ranks then return its status, and none waits for it. The state of the transport is therefore on
+ * the stack until it is open. A rank that fails before, and cannot take part in the all-gather,
+ * leaves the others waiting until the timeout.
  */
 #include "dist_comm.h"
 #include "dist_error.h"
@@ -104,7 +105,7 @@ static tgl_status open_comm(nccl_transport *t, const tgl_nccl_options *o, int or
 }
 
 /* Allocates the host memory of a transport with a known number of ranks. */
-static void allocate(opening *o)
+static tgl_status allocate(opening *o)
 {
     nccl_transport *t = &o->t;
     const size_t ranks = (size_t)t->ranks, in_group = 2 * ranks;
@@ -115,12 +116,17 @@ static void allocate(opening *o)
         t->groups[i].received = t->received + i * in_group;
     o->place = malloc(sizeof *o->place);
     o->dist = dist_reserve(t->ranks);
+    if (t->peers != NULL && t->room != NULL && t->received != NULL && o->place != NULL &&
+        o->dist != NULL)
+        return TGL_OK;
+    return dist_fail(TGL_NO_MEMORY, "no memory for a communicator of %d ranks", t->ranks);
 }
 
-static bool has_memory(const opening *o)
+/* Makes all that the transport needs besides the communicator and the buffers of agreements. */
+static tgl_status make_parts(opening *o)
 {
-    return o->t.peers != NULL && o->t.room != NULL && o->t.received != NULL && o->place != NULL &&
-           o->dist != NULL;
+    DIST_TRY(allocate(o));
+    return open_streams(&o->t);
 }
 
 /* ---- Introductions --------------------------------------------------------------------------- */
@@ -130,9 +136,10 @@ typedef struct introduction {
     char host[40]; /* boot id of the Linux kernel, which identifies the host; empty: unknown */
     CUuuid gpu;
     char meeting[RENDEZVOUS_NAME]; /* name of the shared memory that rank 0 has made; empty: none */
-    int has_memory;                /* 0: the rank has no host memory for the transport */
     int has_flags;                 /* 0: the rank has no flags, or the caller wants NCCL only */
     CUipcMemHandle flags;
+    int status; /* of make_parts() */
+    char message[DIST_MESSAGE_SIZE];
 } introduction;
 
 static void read_host(char host[40])
@@ -159,12 +166,13 @@ static void make_flags(nccl_transport *t, introduction *own)
                      d->cuIpcGetMemHandle(&own->flags, flags) == CUDA_SUCCESS;
 }
 
-static introduction introduce(nccl_transport *t, bool has_memory, bool uses_nccl)
+static introduction introduce(nccl_transport *t, tgl_status status, bool uses_nccl)
 {
-    introduction own = {.has_memory = has_memory};
+    introduction own = {.status = (int)status};
+    if (status != TGL_OK) snprintf(own.message, sizeof own.message, "%s", dist_error());
     t->driver.cuDeviceGetUuid(&own.gpu, t->device);
     read_host(own.host);
-    if (uses_nccl || !has_memory) return own;
+    if (uses_nccl || status != TGL_OK) return own;
     make_flags(t, &own);
     if (t->rank == 0 && t->ranks > 1) {
         t->meeting = rendezvous_make(t->ranks, t->timeout_s, own.meeting);
@@ -173,15 +181,14 @@ static introduction introduce(nccl_transport *t, bool has_memory, bool uses_nccl
     return own;
 }
 
-/* all: what the ranks have told; NULL: this rank has no memory for it. */
-static tgl_status check_memory(const nccl_transport *t, const introduction *all)
+/* Fails if a rank has failed, with its status. */
+static tgl_status check_parts(const nccl_transport *t, const introduction *all)
 {
-    int rank = all == NULL ? t->rank : 0;
-    while (all != NULL && rank < t->ranks && all[rank].has_memory)
-        rank++;
-    if (rank == t->ranks) return TGL_OK;
-    return dist_fail(TGL_NO_MEMORY, "rank %d has no memory for a communicator of %d ranks", rank,
-                     t->ranks);
+    for (int rank = 0; rank < t->ranks; rank++)
+        if (all[rank].status != TGL_OK)
+            return dist_fail((tgl_status)all[rank].status, "rank %d: %.370s", rank,
+                             all[rank].message);
+    return TGL_OK;
 }
 
 static tgl_status check_gpus(const nccl_transport *t, const introduction *all)
@@ -252,12 +259,14 @@ static tgl_status choose_engine(nccl_transport *t, bool can_meet)
     return status;
 }
 
-static tgl_status introduce_all(nccl_transport *t, bool has_memory, bool uses_nccl)
+/* parts: the status of make_parts(). */
+static tgl_status introduce_all(nccl_transport *t, tgl_status parts, bool uses_nccl)
 {
-    _Static_assert(sizeof(introduction) <= NCCL_ROOM, "room for an introduction");
-    const introduction own = introduce(t, has_memory, uses_nccl), *all = t->room;
-    tgl_status status = nccl_gather(t, &own, t->room, sizeof own);
-    if (status == TGL_OK) status = check_memory(t, has_memory ? all : NULL);
+    _Static_assert(sizeof(introduction) <= NCCL_ROUND_BYTES, "introductions take one round");
+    const introduction own = introduce(t, parts, uses_nccl);
+    const introduction *all = (const introduction *)t->round_host;
+    tgl_status status = nccl_gather(t, &own, NULL, sizeof own);
+    if (status == TGL_OK) status = check_parts(t, all);
     if (status == TGL_OK) status = check_gpus(t, all);
     if (status == TGL_OK) {
         t->has_several_hosts = has_several_hosts(t, all);
@@ -368,12 +377,9 @@ static tgl_status open_transport(opening *made, const tgl_nccl_options *o, int o
 {
     nccl_transport *t = &made->t;
     DIST_TRY(open_context(t, ordinal));
-    tgl_status status = open_streams(t);
-    if (status == TGL_OK) status = open_comm(t, o, ordinal);
-    if (status == TGL_OK) {
-        allocate(made);
-        status = introduce_all(t, has_memory(made), o->engine == TGL_NCCL_ENGINE_NCCL);
-    }
+    tgl_status status = open_comm(t, o, ordinal);
+    if (status == TGL_OK)
+        status = introduce_all(t, make_parts(made), o->engine == TGL_NCCL_ENGINE_NCCL);
     CUcontext popped;
     t->driver.cuCtxPopCurrent(&popped);
     return status;

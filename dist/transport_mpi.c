@@ -2,7 +2,8 @@
  *
  * The transport for MPI: nonblocking sends and receives of host memory. Waiting
  * for messages is a loop of MPI_Testall() with a deadline, so that a rank that has died gives a
- * status and not a hang.
+ * status and not a hang. All memory is allocated when the transport is made, before the ranks agree
+ * that all have it: later a rank without memory would leave the others waiting.
  */
 #include "tegula/mpi.h"
 
@@ -13,26 +14,38 @@
 #include <time.h>
 
 enum {
-    MESSAGE_MAX = 1 << 30, /* maximum bytes of one MPI message, because MPI counts in int */
+    MESSAGE_MAX = 1 << 30, /* maximum bytes of a message that MPI counts in bytes, because it counts
+                              in int */
+    BLOCK = 1 << 20,       /* longer messages are counted in blocks of this many bytes */
+    ROUND_BYTES = 1024,    /* of a rank, in a round of an all-gather */
     TAG = 1,
     GROUPS = 8, /* maximum number of groups of messages that are under way at the same time. A, B
                    and C in two steps need six */
 };
 
 typedef struct group {
-    MPI_Request *requests; /* NULL: the group is unused */
+    bool is_used;
     int count;
-    char *copies; /* of an all-gather: memory for the data of all ranks, then for the data of this
-                     rank; of other groups: NULL */
+    MPI_Request *requests; /* [requests_of_group()] */
 } group;
 
 typedef struct state {
     MPI_Comm comm;
+    MPI_Datatype block; /* BLOCK bytes */
+    int ranks;
     double timeout_s;
     bool is_broken;
     bool owns_mpi; /* MPI was initialised here */
     group groups[GROUPS];
+    MPI_Request *requests; /* of all groups */
+    char *copies; /* of an all-gather: ROUND_BYTES of each rank, then ROUND_BYTES of this rank */
 } state;
+
+/* For a message to and one from each rank, of two parts each. */
+static size_t requests_of_group(int ranks)
+{
+    return 4 * (size_t)ranks;
+}
 
 static double now(void)
 {
@@ -69,46 +82,38 @@ static tgl_status wait_all(state *s, int count, MPI_Request *requests)
     }
 }
 
-/* Starts a message, in parts of at most MESSAGE_MAX bytes. False: MPI has failed. */
-static bool begin_message(state *s, const tgl_dist_message *m, group *g)
+static int begin_part(state *s, const tgl_dist_message *m, size_t at, size_t count,
+                      MPI_Datatype type, group *g)
 {
-    for (size_t at = 0; at < m->bytes; at += MESSAGE_MAX) {
-        const int bytes = m->bytes - at < MESSAGE_MAX ? (int)(m->bytes - at) : MESSAGE_MAX;
-        MPI_Request *request = &g->requests[g->count++];
-        const int code = m->send != NULL ? MPI_Isend((const char *)m->send + at, bytes, MPI_BYTE,
-                                                     m->rank, TAG, s->comm, request)
-                                         : MPI_Irecv((char *)m->receive + at, bytes, MPI_BYTE,
-                                                     m->rank, TAG, s->comm, request);
-        if (code != MPI_SUCCESS) return false;
-    }
-    return true;
+    MPI_Request *request = &g->requests[g->count++];
+    if (m->send != NULL)
+        return MPI_Isend((const char *)m->send + at, (int)count, type, m->rank, TAG, s->comm,
+                         request);
+    return MPI_Irecv((char *)m->receive + at, (int)count, type, m->rank, TAG, s->comm, request);
 }
 
-/* Finds an unused group and allocates `requests` requests. NULL: all groups are in use, or out of
- * memory; the transport can then only be closed. */
-static group *new_group(state *s, size_t requests)
+/* Starts a message: a part of whole blocks if it is long, and a part that is counted in bytes.
+ * False: MPI has failed. */
+static bool begin_message(state *s, const tgl_dist_message *m, group *g)
 {
-    group *g = s->groups;
-    while (g < s->groups + GROUPS && g->requests != NULL)
-        g++;
-    MPI_Request *list = g < s->groups + GROUPS ? calloc(requests, sizeof(MPI_Request)) : NULL;
-    if (list == NULL) {
-        s->is_broken = true;
-        tgl_dist_set_error("no memory for the requests of MPI");
-        return NULL;
-    }
-    *g = (group){list, 0, NULL};
-    return g;
+    const size_t blocks = m->bytes > MESSAGE_MAX ? m->bytes / BLOCK : 0, at = blocks * BLOCK;
+    if (blocks > 0 && begin_part(s, m, 0, blocks, s->block, g) != MPI_SUCCESS) return false;
+    return at == m->bytes || begin_part(s, m, at, m->bytes - at, MPI_BYTE, g) == MPI_SUCCESS;
 }
 
 static tgl_status mpi_begin(void *given, const tgl_dist_message *messages, int count, void **begun)
 {
     state *s = given;
-    size_t requests = 1;
-    for (int i = 0; i < count; i++)
-        requests += (messages[i].bytes - 1) / MESSAGE_MAX + 1;
-    group *g = new_group(s, requests);
-    if (g == NULL) return TGL_NO_MEMORY;
+    group *g = s->groups;
+    while (g < s->groups + GROUPS && g->is_used)
+        g++;
+    if (g == s->groups + GROUPS || count > 2 * s->ranks) {
+        s->is_broken = true;
+        tgl_dist_set_error("too many groups of messages, or messages in a group");
+        return TGL_NO_MEMORY;
+    }
+    g->is_used = true;
+    g->count = 0;
     for (int i = 0; i < count; i++)
         if (!begin_message(s, &messages[i], g)) return fail(s, failed);
     *begun = g;
@@ -117,48 +122,37 @@ static tgl_status mpi_begin(void *given, const tgl_dist_message *messages, int c
 
 static tgl_status mpi_wait(void *given, void *begun)
 {
-    state *s = given;
     group *g = begun;
-    const tgl_status status = wait_all(s, g->count, g->requests);
-    if (status != TGL_OK)
-        return status; /* the requests are not freed, because MPI may still use
-                          them */
-    free(g->requests);
-    g->requests = NULL;
-    return TGL_OK;
+    const tgl_status status = wait_all(given, g->count, g->requests);
+    if (status == TGL_OK) g->is_used = false;
+    return status;
 }
 
-/* A group for an all-gather of `bytes` bytes per rank; NULL: out of memory. */
-static group *new_gathering(state *s, int ranks, size_t bytes)
+/* NOLINTBEGIN(clang-analyzer-optin.mpi.MPI-Checker): wait_all() waits by MPI_Testall() */
+/* A round of an all-gather. stride: bytes from rank to rank in `all`. MPI works on copies of `mine`
+ * and `all`, because it may still use them after a failure. */
+static tgl_status gather_round(state *s, const char *mine, char *all, size_t stride, size_t bytes)
 {
-    group *g = new_group(s, 1);
-    if (g == NULL) return NULL;
-    g->copies = malloc(bytes * ((size_t)ranks + 1));
-    if (g->copies != NULL) return g;
-    s->is_broken = true;
-    tgl_dist_set_error("no memory for an all-gather of MPI");
-    return NULL;
+    MPI_Request request;
+    char *own = s->copies + (size_t)ROUND_BYTES * (size_t)s->ranks;
+    memcpy(own, mine, bytes);
+    if (MPI_Iallgather(own, (int)bytes, MPI_BYTE, s->copies, (int)bytes, MPI_BYTE, s->comm,
+                       &request) != MPI_SUCCESS)
+        return fail(s, failed);
+    const tgl_status status = wait_all(s, 1, &request);
+    for (int rank = 0; rank < s->ranks && all != NULL && status == TGL_OK; rank++)
+        memcpy(all + (size_t)rank * stride, s->copies + (size_t)rank * bytes, bytes);
+    return status;
 }
+/* NOLINTEND(clang-analyzer-optin.mpi.MPI-Checker) */
 
-/* MPI works on copies of `mine` and `all`. After a failure MPI may still use the copies, so the
- * group keeps them; the caller may free `mine` and `all`. */
 static tgl_status mpi_gather(void *given, const void *mine, void *all, size_t bytes)
 {
-    state *s = given;
-    int ranks = 0;
-    MPI_Comm_size(s->comm, &ranks);
-    group *g = new_gathering(s, ranks, bytes);
-    if (g == NULL) return TGL_NO_MEMORY;
-    char *copies = g->copies, *own = copies + bytes * (size_t)ranks;
-    memcpy(own, mine, bytes);
-    if (MPI_Iallgather(own, (int)bytes, MPI_BYTE, copies, (int)bytes, MPI_BYTE, s->comm,
-                       &g->requests[g->count++]) != MPI_SUCCESS)
-        return fail(s, failed);
-    const tgl_status status = mpi_wait(s, g);
-    if (status != TGL_OK) return status;
-    memcpy(all, copies, bytes * (size_t)ranks);
-    free(copies);
-    return TGL_OK;
+    tgl_status status = TGL_OK;
+    for (size_t at = 0; at < bytes && status == TGL_OK; at += ROUND_BYTES)
+        status = gather_round(given, (const char *)mine + at, all != NULL ? (char *)all + at : NULL,
+                              bytes, bytes - at < ROUND_BYTES ? bytes - at : ROUND_BYTES);
+    return status;
 }
 
 /* Lets MPI work: it moves messages only while one of its functions runs. */
@@ -183,36 +177,85 @@ static bool mpi_is_finalized(void)
     return flag;
 }
 
+static void free_state(state *s)
+{
+    if (s == NULL) return;
+    if (s->block != MPI_DATATYPE_NULL) MPI_Type_free(&s->block);
+    free(s->requests);
+    free(s->copies);
+    free(s);
+}
+
 /* Frees the communicator, but not after a failure, because MPI_Comm_free() is collective and a rank
- * may be lost. */
+ * may be lost, and MPI may still use the memory. */
 static void mpi_close(void *given)
 {
     state *s = given;
     if (s->is_broken) return;
-    if (!mpi_is_finalized()) {
-        MPI_Comm_free(&s->comm);
-        if (s->owns_mpi) MPI_Finalize();
-    }
-    free(s);
+    const bool is_live = !mpi_is_finalized(), ends = is_live && s->owns_mpi;
+    if (is_live) MPI_Comm_free(&s->comm);
+    if (!is_live) s->block = MPI_DATATYPE_NULL;
+    free_state(s);
+    if (ends) MPI_Finalize();
 }
+
+/* Allocates the state of a rank. NULL: no memory. */
+static state *allocate(int ranks)
+{
+    state *s = calloc(1, sizeof *s);
+    if (s == NULL) return NULL;
+    const size_t in_group = requests_of_group(ranks);
+    s->block = MPI_DATATYPE_NULL;
+    s->requests = malloc(sizeof(MPI_Request) * in_group * GROUPS);
+    s->copies = malloc((size_t)ROUND_BYTES * ((size_t)ranks + 1));
+    if (s->requests == NULL || s->copies == NULL ||
+        MPI_Type_contiguous(BLOCK, MPI_BYTE, &s->block) != MPI_SUCCESS ||
+        MPI_Type_commit(&s->block) != MPI_SUCCESS) {
+        free_state(s);
+        return NULL;
+    }
+    for (size_t i = 0; i < GROUPS; i++)
+        s->groups[i].requests = s->requests + i * in_group;
+    return s;
+}
+
+/* NOLINTBEGIN(clang-analyzer-optin.mpi.MPI-Checker): wait_all() waits by MPI_Testall() */
+/* Collective: whether all ranks have allocated their state. made: without memory. */
+static tgl_status agree_on_memory(state *made, bool has_memory)
+{
+    static int mine, all; /* not on the stack, because MPI may still use them after the timeout */
+    MPI_Request request;
+    mine = has_memory;
+    if (MPI_Iallreduce(&mine, &all, 1, MPI_INT, MPI_MIN, made->comm, &request) != MPI_SUCCESS)
+        return fail(made, failed);
+    const tgl_status status = wait_all(made, 1, &request);
+    if (status != TGL_OK || all) return status;
+    tgl_dist_set_error("a rank has no memory for a transport");
+    return TGL_NO_MEMORY;
+}
+/* NOLINTEND(clang-analyzer-optin.mpi.MPI-Checker) */
 
 /* Makes the transport for the ranks of a communicator, which is duplicated. */
 static tgl_status make_transport(MPI_Comm comm, double timeout_s, tgl_dist_transport *transport)
 {
-    MPI_Comm own; /* duplicated first: MPI_Comm_dup() is collective, and a later failure may be on
-                     one rank only */
-    if (MPI_Comm_dup(comm, &own) != MPI_SUCCESS)
+    state made = {.timeout_s = timeout_s > 0 ? timeout_s : 300};
+    if (MPI_Comm_dup(comm, &made.comm) != MPI_SUCCESS)
         return tgl_dist_set_error("MPI_Comm_dup() failed"), TGL_COMMUNICATION;
-    state *s = calloc(1, sizeof *s);
-    if (s == NULL) {
-        MPI_Comm_free(&own);
-        return tgl_dist_set_error("no memory for a transport"), TGL_NO_MEMORY;
+    MPI_Comm_set_errhandler(made.comm, MPI_ERRORS_RETURN);
+    MPI_Comm_size(made.comm, &made.ranks);
+    state *s = allocate(made.ranks);
+    const tgl_status status = agree_on_memory(&made, s != NULL);
+    if (status != TGL_OK || s == NULL) {
+        if (!made.is_broken) MPI_Comm_free(&made.comm);
+        free_state(s);
+        return status;
     }
-    s->comm = own;
-    s->timeout_s = timeout_s > 0 ? timeout_s : 300;
-    MPI_Comm_set_errhandler(s->comm, MPI_ERRORS_RETURN);
+    s->comm = made.comm;
+    s->ranks = made.ranks;
+    s->timeout_s = made.timeout_s;
     *transport = (tgl_dist_transport){.size = sizeof *transport,
                                       .name = "mpi",
+                                      .ranks = s->ranks,
                                       .state = s,
                                       .gather = mpi_gather,
                                       .begin = mpi_begin,
@@ -220,7 +263,6 @@ static tgl_status make_transport(MPI_Comm comm, double timeout_s, tgl_dist_trans
                                       .progress = mpi_progress,
                                       .close = mpi_close};
     MPI_Comm_rank(s->comm, &transport->rank);
-    MPI_Comm_size(s->comm, &transport->ranks);
     return TGL_OK;
 }
 

@@ -57,12 +57,13 @@ typedef struct nccl_transport {
     bool has_several_hosts;
 
     CUstream stream; /* stream of the products */
-    /* sending: for messages. rescuing: for setting flags after a rank was lost. */
+    /* sending: for messages. rescuing: for setting flags after a rank was lost. NULL, while
+     * opening: the stream could not be made, and the default stream serves agreements. */
     CUstream sending, rescuing;
     CUevent before; /* recorded in `stream` at begin(); `sending` waits for it */
     nccl_group groups[NCCL_GROUPS];
 
-    /* buffers of gather_round() */
+    /* buffers of gather_round(), NCCL_ROUND_BYTES per rank and more */
     char *round_host, *round_device;
     rendezvous *meeting;     /* shared memory of the ranks; NULL: NCCL moves the data */
     uint32_t *flags;         /* this rank's flags; NULL: none */
@@ -81,8 +82,8 @@ static inline size_t nccl_flag_count(const nccl_transport *t)
 tgl_dist_transport nccl_transport_table(nccl_transport *t);
 
 /* These functions need the context to be current.
- *   nccl_gather  an all-gather by NCCL; all[r*bytes]: the bytes of rank r; NULL: they are not
- *                stored
+ *   nccl_gather  an all-gather by NCCL; all[r*bytes]: the bytes of rank r; NULL: those of the
+ *                last round stay in round_host
  *   nccl_finish  waits for a call that returned ncclInProgress; returns NCCL's result
  *   nccl_settle  as nccl_finish, but calls nccl_lose() after a failure, and returns a status
  *   nccl_lose    after a rank was lost: ends all work on this GPU that waits for the rank

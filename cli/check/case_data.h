@@ -11,6 +11,12 @@
 #include "random.h"
 #include "reference.h"
 
+/* A group of a grouped product: its rows or its part of k. */
+typedef struct check_group {
+    int64_t first, size;
+    double bound; /* maximum error that passes */
+} check_group;
+
 typedef struct check_case {
     uint64_t seed;
     int64_t number;
@@ -32,9 +38,12 @@ typedef struct check_case {
     bool strips;
     bool own_workspace;          /* the caller provides the workspace, if the plan needs one */
     bool prepared_a, prepared_b; /* the product runs once more with these operands prepared */
-    bool again;   /* the product runs ten times and must give the same bits each time */
-    double bound; /* maximum error that passes */
-    reference_element *reference; /* batch x m x n elements; for complex types two for each, the
+    bool again;             /* the product runs ten times and must give the same bits each time */
+    double bound;           /* maximum error that passes */
+    bool cuts_sums;         /* check_drawing.cuts_sums */
+    check_group *groups;    /* [problem.batch]; NULL: the product is not grouped */
+    int32_t *group_numbers; /* tgl_operands.groups on the host; NULL: not grouped */
+    reference_element *reference; /* m x n elements for each D; for complex types two for each, the
                                      real part first */
 } check_case;
 
@@ -50,6 +59,7 @@ typedef struct check_drawing {
     tgl_compute compute;
     bool plain;     /* row-major, not transposed, no batch, D is C, scalars of the host */
     bool epilogues; /* each product has an epilogue */
+    bool grouped;   /* each product has groups of rows or along k */
     bool cuts_sums; /* tensor cores may truncate sums (error_of_cut_sums()) and align denormals
                        (aligns_denormals) */
     check_scale scale;

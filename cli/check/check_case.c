@@ -10,6 +10,7 @@
 #include "check_case.h"
 #include "check_draw.h"
 #include "check_epilogue.h"
+#include "check_groups.h"
 #include "elements.h"
 #include "problem_options.h"
 
@@ -132,14 +133,17 @@ static void compute_reference(const check_case *c, int64_t batch, const factors 
         compute_complex_reference(c, batch);
         return;
     }
+    int64_t first;
+    const int64_t k = check_groups_depth(c, batch, &first);
+    const double *B = o->B + first * p->n;
     for (int64_t i = 0; i < p->m; i++) {
+        if (!check_groups_has_row(c, batch, i)) continue;
+        const double *a = o->A + i * p->k + first;
         for (int64_t j = 0; j < p->n; j++)
             o->c_row[j] = check_buffer_get(&c->c, batch, i, j, 0);
-        reference_element *row = c->reference + (batch * p->m + i) * p->n;
-        reference_row(p->type_a, p->n, p->k, c->alpha, o->A + i * p->k, o->B, c->beta, o->c_row,
-                      row);
-        if (c->aligns_denormals)
-            reference_align_denormals(p->type_a, p->n, p->k, c->alpha, o->A + i * p->k, o->B, row);
+        reference_element *row = c->reference + (check_groups_result(c, batch) * p->m + i) * p->n;
+        reference_row(p->type_a, p->n, k, c->alpha, a, B, c->beta, o->c_row, row);
+        if (c->aligns_denormals) reference_align_denormals(p->type_a, p->n, k, c->alpha, a, B, row);
         if (c->epilogue.size > 0) check_epilogue_finish(c, batch, i, row);
     }
 }
@@ -166,7 +170,7 @@ static bool make_contents(check_case *c, random_state *r)
 {
     const tgl_problem *p = &c->problem;
     const int64_t parts = element_parts(p->type_a);
-    const size_t results = (size_t)(p->batch * p->m * p->n * parts);
+    const size_t results = (size_t)(check_groups_results(c) * p->m * p->n * parts);
     factors o = {malloc(sizeof(double) * (size_t)(2 * p->m * p->k * parts + 1)),
                  malloc(sizeof(double) * (size_t)(2 * p->k * p->n * parts * parts + 1)),
                  malloc(sizeof(double) * (size_t)(p->n + 1))};
@@ -174,7 +178,8 @@ static bool make_contents(check_case *c, random_state *r)
     const bool ok = o.A != NULL && o.B != NULL && o.c_row != NULL && c->reference != NULL &&
                     check_buffer_make_image(&c->a) && check_buffer_make_image(&c->b) &&
                     check_buffer_make_image(&c->c) &&
-                    (c->d.size == 0 || check_buffer_make_image(&c->d)) && check_epilogue_fill(r, c);
+                    (c->d.size == 0 || check_buffer_make_image(&c->d)) &&
+                    check_epilogue_fill(r, c) && check_groups_fill(r, c);
     if (ok) {
         fill_with_nan(&c->a);
         fill_with_nan(&c->b);
@@ -207,6 +212,8 @@ void check_case_free(check_case *c)
     free(c->d.image);
     free(c->bias.image);
     free(c->residual.image);
+    free(c->groups);
+    free(c->group_numbers);
     free(c->reference);
     *c = (check_case){0};
 }
@@ -234,7 +241,7 @@ static void compare_padding(const check_case *c, const unsigned char *after, che
     memcpy(rest, after, (size_t)result->size * size);
     for (int64_t b = 0; b < p->batch; b++)
         for (int64_t i = 0; i < p->m; i++)
-            for (int64_t j = 0; j < p->n; j++) {
+            for (int64_t j = 0; j < p->n && check_groups_has_row(c, b, i); j++) {
                 const size_t at = (size_t)check_view_index(&result->view, b, i, j) * size;
                 memcpy(rest + at, result->image + at, size);
             }
@@ -254,24 +261,25 @@ void check_case_compare(const check_case *c, const unsigned char *after, error_s
     const tgl_problem *p = &c->problem;
     const check_buffer *result = check_case_result(c);
     verdict->text[0] = '\0';
-    const reference_element *reference = c->reference;
-    const int64_t parts = element_parts(result->type);
+    const int64_t parts = element_parts(result->type), columns = p->n * parts;
     for (int64_t b = 0; b < p->batch; b++)
         for (int64_t i = 0; i < p->m; i++)
-            for (int64_t q = 0; q < p->n * parts; q++, reference++) {
-                const int64_t j = q / parts;
+            for (int64_t q = 0; q < columns && check_groups_has_row(c, b, i); q++) {
+                const int64_t j = q / parts, d = check_groups_result(c, b);
+                const reference_element *reference = &c->reference[(d * p->m + i) * columns + q];
+                const double bound = check_groups_bound(c, b);
                 const double x =
                     element_get(result->type, after,
                                 check_view_index(&result->view, b, i, j) * parts + q % parts);
                 double error;
-                if (error_add(errors, result->type, x, reference, c->bound, &error) ||
+                if (error_add(errors, result->type, x, reference, bound, &error) ||
                     verdict->text[0] != '\0')
                     continue;
                 snprintf(verdict->text, sizeof verdict->text,
                          "%c[%" PRId64 "](%" PRId64 ", %" PRId64
                          ") is %.10g%s, the reference %.10Lg: error %.3g, at most %.3g passes",
                          c->d.size > 0 ? 'D' : 'C', b, i, j, x, q % parts == 1 ? "i" : "",
-                         reference->value, error, c->bound);
+                         reference->value, error, bound);
             }
     compare_padding(c, after, verdict);
 }
@@ -280,11 +288,12 @@ void check_case_compare(const check_case *c, const unsigned char *after, error_s
 static void describe_rest(const check_case *c, char *text, size_t size)
 {
     const tgl_problem *p = &c->problem;
-    char d[80] = "";
+    char d[80] = "", groups[120];
+    check_groups_describe(c, groups, sizeof groups);
     if (c->d.size > 0)
         snprintf(d, sizeof d, " D ldd=%" PRId64 " stride=%" PRId64 " offset=%" PRId64, p->ldd,
                  p->stride_d, c->d.view.offset - GUARD);
-    snprintf(text, size, "%s%s%s%s%s%s", d,
+    snprintf(text, size, "%s%s%s%s%s%s%s", groups, d,
              p->scalars == TGL_SCALARS_DEVICE ? " device scalars" : "",
              c->no_beta ? " without beta" : "", c->own_workspace ? " own workspace" : "",
              c->prepared_a ? " prepared A" : "", c->prepared_b ? " prepared B" : "");
@@ -294,7 +303,7 @@ void check_case_describe(const check_case *c, char *text, size_t size)
 {
     const tgl_problem *p = &c->problem;
     static const char letters[] = "NTCR";
-    char epilogue[80], rest[160], alpha_imag[32] = "", beta_imag[32] = "";
+    char epilogue[80], rest[280], alpha_imag[32] = "", beta_imag[32] = "";
     if (element_parts(p->type_a) == 2) {
         snprintf(alpha_imag, sizeof alpha_imag, "%+.10gi", c->alpha_imag);
         snprintf(beta_imag, sizeof beta_imag, "%+.10gi", c->beta_imag);

@@ -5,6 +5,7 @@
  */
 #include "check_draw.h"
 #include "check_epilogue.h"
+#include "check_groups.h"
 #include "elements.h"
 #include "problem_options.h"
 
@@ -343,6 +344,7 @@ void check_draw(const check_drawing *from, random_state *r, check_case *c)
         p.trans_a = p.trans_b = TGL_NO_TRANS;
         p.batch = 1;
     }
+    if (from->grouped) check_groups_draw(r, &p);
     const bool trans_a = is_transposed(p.trans_a), trans_b = is_transposed(p.trans_b);
     const bool row = p.order == TGL_ROW_MAJOR;
     draw_layout(r, &p, p.m, p.k, trans_a, true, &p.lda, &p.stride_a, &c->a);
@@ -358,7 +360,7 @@ void check_draw(const check_drawing *from, random_state *r, check_case *c)
         c->alpha_imag = random_once_in(r, 2) ? 0 : draw_scalar(r, accumulator);
         c->beta_imag = random_once_in(r, 2) ? 0 : draw_scalar(r, accumulator);
     }
-    if (p.k == 0 && (isnan(c->alpha) || isnan(c->alpha_imag)))
+    if ((p.k == 0 || from->grouped) && (isnan(c->alpha) || isnan(c->alpha_imag)))
         c->alpha = 1,
         c->alpha_imag = 0; /* BLAS does not define whether a NaN alpha has an effect if k is 0 */
     c->inputs = random_kind(r, p.type_a);
@@ -375,9 +377,15 @@ void check_draw(const check_drawing *from, random_state *r, check_case *c)
     draw_placement(from, &placement, &p, c);
     if (takes_away) take_away(&p, c);
     c->bound = bound_of(from, &p);
+    c->cuts_sums = from->cuts_sums;
+    if (from->grouped) {
+        check_groups_join(c, &p);
+        c->splits = c->whole = c->depth = 0; /* kernels do not split the k of groups */
+    }
     set_buffer_types(&p, c);
     c->problem = p;
-    if (!from->plain && random_once_in(r, p.batch == 1 ? 30 : 3)) draw_pointers(r, c);
+    if (!from->plain && !from->grouped && random_once_in(r, p.batch == 1 ? 30 : 3))
+        draw_pointers(r, c);
     if (from->epilogues) check_epilogue_draw(r, c);
     c->strips = random_once_in(r, 2);
 }

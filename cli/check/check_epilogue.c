@@ -32,6 +32,7 @@ static void draw_bias(random_state *r, check_case *c)
     if (e->bias == TGL_BIAS_NONE) return;
     const int64_t length = e->bias == TGL_BIAS_ROW ? p->m : p->n;
     e->stride_bias = or_zero(r, length + random_int(r, 0, 5));
+    if (p->grouping == TGL_GROUPED_ROWS && e->bias == TGL_BIAS_ROW) e->stride_bias = 0;
     c->bias.view = (check_view){.offset = GUARD + random_int(r, 0, 3),
                                 .batch = e->stride_bias,
                                 .row = e->bias == TGL_BIAS_ROW,
@@ -52,6 +53,7 @@ static void draw_residual(random_state *r, check_case *c)
     if (ld == 0) ld = 1;
     e->ld_residual = ld == length ? or_zero(r, ld) : ld;
     e->stride_residual = or_zero(r, lines * ld + random_int(r, 0, 5));
+    if (p->grouping == TGL_GROUPED_ROWS) e->stride_residual = 0;
     c->residual.view = (check_view){.offset = GUARD + random_int(r, 0, 3),
                                     .batch = e->stride_residual,
                                     .row = row ? ld : 1,

@@ -101,6 +101,9 @@ tgl_status case_memory_make(tgl_device *dev, const check_case *c, case_memory *m
         status = place_scalars(dev, c, memory);
     if (status == TGL_OK && c->problem.batching == TGL_POINTERS)
         status = place_arrays(dev, c, memory);
+    if (status == TGL_OK && c->groups != NULL)
+        status = place_copy(dev, c->group_numbers, (size_t)c->problem.batch * sizeof(int32_t),
+                            &memory->groups);
     return status;
 }
 
@@ -111,6 +114,7 @@ void case_memory_release(tgl_device *dev, case_memory *memory)
     for (int i = 0; i < ARRAYS; i++)
         tgl_free(dev, memory->arrays[i]);
     tgl_free(dev, memory->scalars);
+    tgl_free(dev, memory->groups);
     free(memory->back);
     free(memory->first);
 }
@@ -132,7 +136,7 @@ static void *array_of(const check_case *c, const case_memory *memory, int i)
 
 tgl_operands case_operands(const check_case *c, const case_memory *memory)
 {
-    tgl_operands o = {.size = sizeof o};
+    tgl_operands o = {.size = sizeof o, .groups = memory->groups};
     o.bias = base_of(c, memory, AT_BIAS);
     o.residual = base_of(c, memory, AT_RESIDUAL);
     if (c->problem.scalars == TGL_SCALARS_DEVICE) {

@@ -15,6 +15,7 @@ typedef struct case_memory {
                                     none */
     void *scalars;               /* alpha and beta in device memory; NULL: they are in host
                                     memory */
+    void *groups;                /* tgl_operands.groups; NULL: the product is not grouped */
     unsigned char *back, *first; /* host memory: back: contents of a buffer after the latest run;
                                     first: the result of the first run, to which the results of
                                     later runs must be equal */

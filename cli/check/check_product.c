@@ -79,6 +79,9 @@ static tgl_status multiply_with(tgl_device *dev, const check_case *c, const case
     else if (c->problem.batching == TGL_POINTERS)
         CLI_TRY(tgl_gemm_batched(dev, &c->problem, c->alpha, o.A_array, o.B_array, c->beta,
                                  o.C_array, NULL));
+    else if (o.groups != NULL)
+        CLI_TRY(
+            tgl_grouped_gemm(dev, &c->problem, c->alpha, o.A, o.B, c->beta, o.C, o.groups, NULL));
     else
         CLI_TRY(tgl_gemm(dev, &c->problem, c->alpha, o.A, o.B, c->beta, o.C, NULL));
     return tgl_download(dev, memory->back, place, check_buffer_bytes(result), NULL);

@@ -60,10 +60,11 @@ static void keep_failure(shared *all, const check_case *c, const check_subject *
     add_type(type, sizeof type, "type-d", from->type_d);
     snprintf(results->failure, sizeof results->failure,
              "case %" PRId64 " failed in kernel %s: %s\n  %s\n  rerun: tegula check --seed %" PRIu64
-             " --case %" PRId64 " --kernel %s --device %s%s%s%s%s%s",
+             " --case %" PRId64 " --kernel %s --device %s%s%s%s%s%s%s",
              c->number, s->name, what, problem, from->seed, c->number, s->name,
              tgl_device_name(all->settings->dev), type, compute, from->plain ? " --plain" : "",
-             from->scale == SCALE_SMALL ? " --small" : "", from->epilogues ? " --epilogues" : "");
+             from->scale == SCALE_SMALL ? " --small" : "", from->epilogues ? " --epilogues" : "",
+             from->grouped ? " --grouped" : "");
 }
 
 /* Updates the progress line. part: the fraction of the current case that is done. */

@@ -2,7 +2,7 @@
  *
  * Ranks with a GPU each. If this program starts the processes of the ranks itself, only the
  * children use CUDA, because CUDA does not work in a child of a process that has used it. Rank 0
- * then makes the unique id of NCCL, and passes it to the other ranks through shared memory.
+ * then passes its unique id of NCCL to the other ranks through shared memory.
  */
 #include "dist_gpus.h"
 
@@ -44,12 +44,13 @@ static tgl_device *open_gpu(const dist_gpu_rank *rank, int *code)
     return cli_open_device(name, 0, code);
 }
 
-bool dist_gpu_make_id(unsigned char *id)
+/* id := a new unique id of NCCL. False: failed, and the error has been printed. */
+static bool make_id(int rank, unsigned char *id)
 {
     char text[512] = "";
     if (tgl_dist_nccl_id(id) == TGL_OK) return true;
     tgl_dist_last_error(text, sizeof text);
-    return cli_fail_false("rank 0: %s", text);
+    return cli_fail_false("rank %d: %s", rank, text);
 }
 
 int dist_gpu_run(const dist_gpu_rank *rank, dist_bring_id *bring_id, void *state,
@@ -68,7 +69,10 @@ int dist_gpu_run(const dist_gpu_rank *rank, dist_bring_id *bring_id, void *state
                                       .rank = rank->rank,
                                       .ranks = rank->ranks,
                                       .timeout_s = TIMEOUT};
-    const bool has_id = bring_id(rank, state, dev != NULL, id);
+    /* Each rank makes an id, although only that of rank 0 is used: a rank without NCCL finds out
+     * before the others wait for it. */
+    const bool is_ready = dev != NULL && make_id(rank->rank, id);
+    const bool has_id = bring_id(rank, state, is_ready, id);
     if (dev == NULL) return code;
     if (!has_id) {
         code = EXIT_FAILED;
@@ -96,7 +100,10 @@ static bool share_id(const dist_gpu_rank *rank, void *state, bool is_ready, unsi
 {
     shared_id *shared = state;
     if (!is_ready) return false;
-    if (rank->rank == 0) shared->is_ready = dist_gpu_make_id(shared->bytes) ? 1 : -1;
+    if (rank->rank == 0) {
+        memcpy(shared->bytes, id, sizeof shared->bytes);
+        shared->is_ready = 1;
+    }
     while (shared->is_ready == 0)
         sched_yield();
     memcpy(id, shared->bytes, sizeof shared->bytes);

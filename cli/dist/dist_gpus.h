@@ -19,14 +19,11 @@ typedef struct dist_gpu_rank {
                          number 0 */
 } dist_gpu_rank;
 
-/* A function that sets id[] to the unique id of NCCL, which rank 0 makes and the other ranks
- * receive. is_ready: whether this rank has opened its GPU. state: the argument of dist_gpu_run().
+/* A function that gives all ranks the unique id of NCCL that rank 0 has in id[]. is_ready: whether
+ * this rank has opened its GPU and loaded NCCL. state: the argument of dist_gpu_run().
  * False: there is no id; the rank that failed has printed the error. */
 typedef bool dist_bring_id(const dist_gpu_rank *rank, void *state, bool is_ready,
                            unsigned char *id);
-
-/* id := a new unique id of NCCL. False: failed, and the error has been printed. */
-bool dist_gpu_make_id(unsigned char *id);
 
 /* Opens the GPU and the communicator of this process's rank, and runs a function with them. Returns
  * the function's exit code, or another one after a failure. */

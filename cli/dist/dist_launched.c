@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Ranks that torchrun or srun has started. Environment variables tell a rank its number. Rank 0
- * makes the unique id of NCCL and sends it to the other ranks by TCP.
+ * sends NCCL's unique id to the other ranks by TCP.
  */
 #include "dist_launched.h"
 
@@ -116,8 +116,7 @@ static bool bring_id(const dist_gpu_rank *r, void *where, bool is_ready, unsigne
     const meeting_point *m = where;
     if (r->rank > 0)
         return dist_socket_ask(m->host, m->port, r->rank, r->ranks, is_ready, id, PATIENCE);
-    const bool has_id = is_ready && dist_gpu_make_id(id);
-    return dist_socket_give(m->port, r->ranks, has_id ? id : NULL, PATIENCE);
+    return dist_socket_give(m->port, r->ranks, is_ready ? id : NULL, PATIENCE);
 }
 
 int dist_launched_run(dist_gpu_function *function, const void *argument)

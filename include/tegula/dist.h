@@ -129,7 +129,7 @@ typedef struct tgl_dist_transport {
 
     /* Collective all-gather in host memory: all[r*bytes] := `mine` of rank r, `bytes` bytes each.
      * Returns when it is complete. Neither buffer is used after the return, not even after a
-     * failure. */
+     * failure. all: NULL on a rank without memory for it, in tgl_dist_open(). */
     tgl_status (*gather)(void *state, const void *mine, void *all, size_t bytes);
 
     /* Begins a group of messages. Messages between two ranks arrive in the order in which both list
@@ -206,8 +206,9 @@ typedef struct tgl_dist_machine {
 /* Makes *dist from a transport, whose table is copied, and a device. The library takes over the
  * transport: tgl_dist_close() closes it, and after a failure this function does. The device stays
  * the caller's and must be closed after *dist. Libraries of transports call this function; programs
- * call tgl_dist_open_mpi() of tegula/mpi.h or tgl_dist_open_nccl() of tegula/nccl.h. Collective.
- * machine may be NULL. Returns TGL_OK; TGL_BAD_ARGUMENT; TGL_NO_MEMORY. */
+ * call tgl_dist_open_mpi() of tegula/mpi.h or tgl_dist_open_nccl() of tegula/nccl.h. Collective:
+ * if a rank has no device or no memory, all ranks fail. machine may be NULL. Returns TGL_OK;
+ * TGL_BAD_ARGUMENT; TGL_NO_MEMORY; what gather() of the transport returns. */
 TGL_API tgl_status tgl_dist_open(const tgl_dist_transport *transport, tgl_device *dev,
                                  const tgl_dist_machine *machine, tgl_dist **dist);
 

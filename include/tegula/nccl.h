@@ -62,7 +62,9 @@ TGL_API tgl_status tgl_dist_nccl_id(unsigned char *id);
  * and reports what fails meanwhile. If messages go by copy engines, within a host, all ranks
  * together can capture a run into a CUDA graph. Before that, the plan must have run once with the
  * same choice of alpha being 0 or not, and beta being 0 or not, as in the captured run. If messages
- * go by NCCL, runs wait for messages and cannot be captured. Collective. Returns TGL_OK;
+ * go by NCCL, runs wait for messages and cannot be captured. Collective: if one rank fails, all
+ * return its status; but if it fails before it can join NCCL's communicator (wrong arguments, no
+ * driver, no NCCL), the others return TGL_COMMUNICATION after the timeout. Returns TGL_OK;
  * TGL_BAD_ARGUMENT (options; not a cuda device; two ranks have the same GPU); TGL_NO_DEVICE;
  * TGL_UNSUPPORTED (no NCCL, or an old one); TGL_NO_MEMORY; TGL_DRIVER; TGL_COMMUNICATION. */
 TGL_API tgl_status tgl_dist_open_nccl(const tgl_nccl_options *options, tgl_device *dev,

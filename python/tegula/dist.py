@@ -125,11 +125,11 @@ def _check(status: int) -> None:
 
 
 class _Ranks(NamedTuple):
-    """The rank of this process, the number of ranks, and a function that sends an object of rank 0 to all."""
+    """The rank of this process, the number of ranks, and a function that gives each rank the objects of all."""
 
     rank: int
     ranks: int
-    broadcast: Callable[[Any], Any]
+    gather: Callable[[Any], List[Any]]
     mpi: Any  # the communicator of mpi4py; None: torch.distributed
 
 
@@ -137,37 +137,41 @@ def _torch_ranks(group: Any) -> _Ranks:
     import torch.distributed as torch_dist
     if not torch_dist.is_initialized():
         raise RuntimeError("torch.distributed is not initialised: call init_process_group() first")
-    first = torch_dist.get_process_group_ranks(group)[0] if group is not None else 0
+    rank, ranks = torch_dist.get_rank(group), torch_dist.get_world_size(group)
 
-    def broadcast(value: Any) -> Any:
-        values = [value]
-        torch_dist.broadcast_object_list(values, src=first, group=group)
-        return values[0]
-    return _Ranks(torch_dist.get_rank(group), torch_dist.get_world_size(group), broadcast, None)
+    def gather(value: Any) -> List[Any]:
+        values = [None] * ranks
+        torch_dist.all_gather_object(values, value, group=group)
+        return values
+    return _Ranks(rank, ranks, gather, None)
 
 
 def _ranks_of(group: Any) -> _Ranks:
     if hasattr(group, "Get_rank"):
-        return _Ranks(group.Get_rank(), group.Get_size(), group.bcast, group)
+        return _Ranks(group.Get_rank(), group.Get_size(), group.allgather, group)
     return _torch_ranks(group)
 
 
 def _open_nccl(ranks: _Ranks, place: str, stream: int, engine: str, timeout: float) -> c_void_p:
+    """Opens the communicator of GPUs. Each rank makes an id, although only that of rank 0 is used: a rank
+    without NCCL finds out before the others wait for it."""
     made = (c_ubyte * ID_BYTES)()
-    failure = None
-    if ranks.rank == 0:
-        try:
-            _check(_dist.tgl_dist_nccl_id(made))
-        except TegulaError as error:
-            failure = error
-    sent = ranks.broadcast((bytes(made), failure))
-    if sent[1] is not None:
-        raise sent[1]
-    made = (c_ubyte * ID_BYTES).from_buffer_copy(sent[0])
+    gpu: Any = None
+    failure: Optional[Exception] = None
+    try:
+        gpu = device(place, 0)
+        _check(_dist.tgl_dist_nccl_id(made))
+    except Exception as error:  # for all ranks
+        failure = error
+    all_made = ranks.gather((bytes(made), failure))
+    for _, failure in all_made:
+        if failure is not None:
+            raise failure
+    made = (c_ubyte * ID_BYTES).from_buffer_copy(all_made[0][0])
     options = _NcclOptions(id=ctypes.cast(made, c_void_p), rank=ranks.rank, ranks=ranks.ranks,
                            stream=stream, timeout_s=timeout, engine=ENGINES[engine])
     handle = c_void_p()
-    _check(_dist.tgl_dist_open_nccl(byref(options), device(place, 0).handle, byref(handle)))
+    _check(_dist.tgl_dist_open_nccl(byref(options), gpu.handle, byref(handle)))
     return handle
 
 

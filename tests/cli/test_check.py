@@ -147,6 +147,21 @@ class Check(Folder):
             self.assertEqual((result.code, result.err), (0, ""))
             self.assertRegex(result.out, r"\n\d+ passed, 0 failed on " + device)
 
+    def test_groups(self):
+        for type in "f32", "f64", "f16", "i8", "e5m2":
+            result = tegula("check", "--grouped", "--device", "cpu", "--cases", 60, "--type", type)
+            if type != "f32" and "no kernel takes these problems" in result.err:
+                continue # the device has no kernel for this type
+            self.assertEqual((result.code, result.err), (0, ""), type)
+            self.assertRegex(result.out, r"\n[1-9]\d* passed, 0 failed on cpu")
+        for options in [], ["--epilogues"]:
+            result = tegula("check", "--grouped", "--device", "sim", "--cases", 4, "--kernel", "auto", *options)
+            self.assertEqual((result.code, result.err), (0, ""), options)
+        for options, message in ((["--plain"], "--plain draws no groups"), (["--type", "c64"], "real types only")):
+            result = tegula("check", "--grouped", *options)
+            self.assertEqual(result.code, 2)
+            self.assertIn(message, result.err)
+
     def test_csv(self):
         result = tegula("check", "--cases", 20, "--device", "cpu", "--csv", "check.csv",
                         cwd=self.folder)

@@ -5,6 +5,7 @@
  */
 #include "check_case.h"
 #include "check_epilogue.h"
+#include "check_groups.h"
 #include "check_subjects.h"
 #include "elements.h"
 #include "problem_options.h"
@@ -128,6 +129,82 @@ static void cases_have_all_kinds_of_results_and_scalars(void **state)
     }
     assert_true(separate > 0 && shared > 0 && scalars > 0 && no_beta > 0 && workspace > 0);
     assert_true(prepared > 0);
+}
+
+/* The contents of the result's buffer after a right product. */
+static double *right_result(const check_case *c)
+{
+    const tgl_problem *p = &c->problem;
+    const check_view *v = &check_case_result(c)->view;
+    double *after = copy_of_result(c);
+    for (int64_t b = 0; b < p->batch; b++)
+        for (int64_t i = 0; i < p->m; i++)
+            for (int64_t j = 0; j < p->n && check_groups_has_row(c, b, i); j++)
+                after[check_view_index(v, b, i, j)] =
+                    (double)c->reference[(check_groups_result(c, b) * p->m + i) * p->n + j].value;
+    return after;
+}
+
+/* Makes an element of a row wrong, and expects `words`. */
+static void change_row(const check_case *c, double *after, int64_t b, int64_t i, const char *words)
+{
+    error_summary errors = {0};
+    check_verdict verdict;
+    double *at = &after[check_view_index(&check_case_result(c)->view, b, i, 0)];
+    const double right = *at;
+    *at = 12345;
+    check_case_compare(c, (unsigned char *)after, &errors, &verdict);
+    assert_non_null(strstr(verdict.text, words));
+    *at = right;
+}
+
+/* Changes a row that the groups have, and one that no group has. Adds 1 to seen[0] and seen[1]. */
+static void see_wrong_rows(const check_case *c, int seen[2])
+{
+    const tgl_problem *p = &c->problem;
+    double *after = right_result(c);
+    error_summary errors = {0};
+    check_verdict verdict;
+    check_case_compare(c, (unsigned char *)after, &errors, &verdict);
+    assert_string_equal(verdict.text, "");
+    for (int64_t i = 0; i < p->m; i++) {
+        bool has = false, is_masked = p->grouping == TGL_GROUPED_MASKED;
+        for (int64_t b = 0; b < (is_masked ? 1 : p->batch); b++)
+            has |= check_groups_has_row(c, b, i);
+        change_row(c, after, 0, i, has ? "is 12345" : "was written");
+        seen[has ? 0 : 1]++;
+    }
+    free(after);
+}
+
+/* All groupings and forms occur, with groups of size 0 and groups that have all. Wrong rows are
+ * seen, and rows that no group has must not be written. */
+static void groups_have_all_sizes(void **state)
+{
+    (void)state;
+    const check_drawing from = {.seed = 1, .type = TGL_F64, .scale = SCALE_SMALL, .grouped = true};
+    int kinds[4][2] = {{0}}, empty = 0, whole = 0, seen[2] = {0}, tighter = 0;
+    for (int64_t number = 0; number < 400; number++) {
+        check_case c = {0};
+        assert_true(check_case_make(&c, &from, number));
+        const tgl_problem *p = &c.problem;
+        assert_int_equal(tgl_problem_check(p), TGL_OK);
+        const bool depth = p->grouping == TGL_GROUPED_DEPTH;
+        kinds[p->grouping][p->group_form]++;
+        for (int64_t g = 0; g < p->batch && p->m * p->n * p->k > 0; g++) {
+            empty += c.groups[g].size == 0;
+            whole += p->batch > 1 && c.groups[g].size == (depth ? p->k : p->m);
+            tighter += c.groups[g].bound < c.bound;
+            assert_true(c.groups[g].bound == error_bound(depth ? c.groups[g].size : p->k));
+        }
+        const bool is_finite = c.inputs == UNIFORM_11 && isfinite(c.alpha) && isfinite(c.beta);
+        if (is_finite && p->n > 0 && p->k > 0 && p->batch > 0) see_wrong_rows(&c, seen);
+        check_case_free(&c);
+    }
+    for (int i = TGL_GROUPED_ROWS; i <= TGL_GROUPED_MASKED; i++)
+        assert_true(kinds[i][TGL_GROUP_SIZES] > 0 &&
+                    (kinds[i][TGL_GROUP_ENDS] > 0) == (i != TGL_GROUPED_MASKED));
+    assert_true(empty > 0 && whole > 0 && tighter > 0 && seen[0] > 0 && seen[1] > 0);
 }
 
 /* Cases of complex types have every pair of transposes and conjugates, and complex alpha and beta.
@@ -334,6 +411,7 @@ int main(void)
         cmocka_unit_test(a_case_sees_what_is_wrong),
         cmocka_unit_test(a_case_is_the_same_every_time),
         cmocka_unit_test(cases_have_all_kinds_of_results_and_scalars),
+        cmocka_unit_test(groups_have_all_sizes),
         cmocka_unit_test(complex_cases_have_all_transposes_and_scalars),
         cmocka_unit_test(complex_products_are_counted_by_their_layouts),
         cmocka_unit_test(cases_of_all_types),

@@ -24,7 +24,7 @@
 #include <unistd.h>
 
 #define API __attribute__((visibility("default")))
-enum { SUCCESS = 0, SYSTEM_ERROR = 2, INVALID_ARGUMENT = 4, REMOTE_ERROR = 6, IN_PROGRESS = 7 };
+enum { SUCCESS = 0, INVALID_ARGUMENT = 4, REMOTE_ERROR = 6, IN_PROGRESS = 7 };
 enum { RANKS = 16, PENDING = 128, PATH = 256 };
 enum { SENDS, GATHERS, CHANNELS };
 
@@ -79,13 +79,18 @@ API int fake_nccl_messages(void)
     return messages;
 }
 
+/* The name of a new folder. The first rank that joins makes the folder. */
 API int ncclGetUniqueId(unique_id *id)
 {
+    static atomic_int count;
+    struct timespec time;
     const char *folder = getenv("FAKE_NCCL_FOLDER");
+    clock_gettime(CLOCK_REALTIME, &time);
     memset(id, 0, sizeof *id);
-    snprintf(id->internal, sizeof id->internal, "%s/fake-nccl-XXXXXX",
-             folder != NULL ? folder : "/dev/shm");
-    return mkdtemp(id->internal) != NULL ? SUCCESS : SYSTEM_ERROR;
+    snprintf(id->internal, sizeof id->internal, "%s/fake-nccl-%d-%d-%lld%09ld",
+             folder != NULL ? folder : "/dev/shm", (int)getpid(), count++, (long long)time.tv_sec,
+             time.tv_nsec);
+    return SUCCESS;
 }
 
 /* ---- Joining and leaving --------------------------------------------------------------------- */
@@ -146,6 +151,7 @@ API int ncclCommInitRankConfig(comm **made, int ranks, unique_id id, int rank, c
     *made = calloc(1, sizeof **made);
     **made = (comm){.id = id, .rank = rank, .ranks = ranks, .device = device};
     (*made)->is_blocking = c->blocking != 0;
+    (void)mkdir(id.internal, 0700);
     sign(*made, "joined");
     return c->blocking != 0 ? wait_for_all(*made) : IN_PROGRESS;
 }

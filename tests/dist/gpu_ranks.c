@@ -90,6 +90,7 @@ __attribute__((visibility("default"))) void *realloc(void *ptr, size_t size)
 
 /* ---- Ranks ----------------------------------------------------------------------------------- */
 
+int ranks_in_id;
 bool uses_defaults;
 bool prefers_collectives;
 double wave_elements;
@@ -104,7 +105,7 @@ static void *run_rank(void *argument)
     tgl_nccl_options options = {.size = sizeof options,
                                 .id = s->id,
                                 .rank = s->rank,
-                                .ranks = s->ranks,
+                                .ranks = ranks_in_id > 0 ? ranks_in_id : s->ranks,
                                 .timeout_s = s->timeout_s,
                                 .engine = s->engine,
                                 .machine = {.flops_per_s = 1e9,
@@ -148,6 +149,7 @@ int check_fakes(void **state)
 {
     (void)state;
     unsetenv("FAKE_CUDA_SAME_GPU");
+    unsetenv("FAKE_CUDA_FAIL");
     unsetenv("FAKE_NCCL_ERROR");
     unsetenv("FAKE_NCCL_COLLECT");
     prefers_collectives = false;

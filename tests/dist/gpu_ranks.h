@@ -31,6 +31,10 @@ struct rank_state {
     int64_t panels;
 };
 
+/* Number of ranks for which communicators are opened, if the ranks above those of run_ranks() are
+ * absent; 0: none is absent. */
+extern int ranks_in_id;
+
 /* Number of ranks that appear to be on the same host; 0: all are. */
 extern int ranks_of_host;
 

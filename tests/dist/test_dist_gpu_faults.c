@@ -43,6 +43,44 @@ static void shared_gpu(void **state)
     assert_all_fail(states, 1, TGL_BAD_ARGUMENT, "each needs a GPU of its own");
 }
 
+/* Rank 1 cannot make a stream or an event. The other ranks do not wait for it. */
+static void no_streams(void **state)
+{
+    (void)state;
+    static const char *const functions[] = {"cuStreamCreateWithPriority", "cuEventCreate"};
+    enum { SECONDS = 5 }; /* less than TIMEOUT */
+    for (int i = 0; i < 4; i++) {
+        rank_state states[RANKS];
+        char text[60];
+        snprintf(text, sizeof text, "%s=%d@1", functions[i / 2], i % 2 == 0 ? 304 : 2);
+        setenv("FAKE_CUDA_FAIL", text, 1);
+        const time_t start = time(NULL);
+        run_ranks(states, 3, TGL_NCCL_ENGINE_AUTO, TIMEOUT, no_work);
+        assert_true(time(NULL) - start < SECONDS);
+        snprintf(text, sizeof text, "rank 1: %s() failed", functions[i / 2]);
+        assert_all_fail(states, 3, i % 2 == 0 ? TGL_DRIVER : TGL_NO_MEMORY, text);
+    }
+}
+
+/* Rank 1 of 2 does not open the communicator. Rank 0 gives up after the timeout. */
+static void absent_rank(void **state)
+{
+    (void)state;
+    rank_state states[RANKS];
+    const time_t start = time(NULL);
+    ranks_in_id = 2;
+    run_ranks(states, 1, TGL_NCCL_ENGINE_AUTO, 0.5, no_work);
+    ranks_in_id = 0;
+    assert_true(time(NULL) - start < TIMEOUT);
+    assert_all_fail(states, 1, TGL_COMMUNICATION, "did not answer within the timeout");
+    static const char *const left[] = {"joined-0", "left-0", ""}; /* by the fake NCCL */
+    for (int i = 0; i < 3; i++) {
+        char path[TGL_NCCL_ID_BYTES + 10];
+        snprintf(path, sizeof path, "%s/%s", (const char *)states[0].id, left[i]);
+        assert_int_equal(remove(path), 0);
+    }
+}
+
 static void no_nccl(void **state)
 {
     (void)state;
@@ -375,6 +413,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(shared_gpu, check_fakes),
+        cmocka_unit_test_teardown(no_streams, check_fakes),
+        cmocka_unit_test_teardown(absent_rank, check_fakes),
         cmocka_unit_test_teardown(no_nccl, check_fakes),
         cmocka_unit_test_teardown(different_shapes, check_fakes),
         cmocka_unit_test_teardown(little_memory, check_fakes),

@@ -117,11 +117,12 @@ for hard in (4096, 32):
     for other in others:
         other.close()
 
-# Both ranks fail at once if they have one GPU, if rank 0 has no NCCL, or if one rank has no GPU.
+# Both ranks fail at once if they have one GPU, or if one rank has no NCCL or no GPU.
 port = free_port()
 for text in finish([start({**torchrun(rank, 2, port), "FAKE_CUDA_DEVICES": 1}) for rank in range(2)], 1):
     assert "ranks 0 and 1 have the same GPU" in text, text
 for without, library, message in ((0, "TEGULA_LIBNCCL", "NCCL was not found"), (0, "TEGULA_LIBCUDA", "cannot open"),
+                                  (1, "TEGULA_LIBNCCL", "NCCL was not found"),
                                   (1, "TEGULA_LIBCUDA", "cannot open the device \"cuda:1\"")):
     port = free_port()
     begun = time.monotonic()

@@ -106,7 +106,7 @@ static tgl_status thread_gather(void *state, const void *mine, void *all, size_t
             if (!wait_for_change(w, &deadline)) status = TGL_COMMUNICATION;
     }
     if (status == TGL_OK) {
-        memcpy(all, w->gathered, bytes * (size_t)w->ranks);
+        if (all != NULL) memcpy(all, w->gathered, bytes * (size_t)w->ranks);
         if (--w->left == 0) pthread_cond_broadcast(&w->changed);
     }
     pthread_mutex_unlock(&w->lock);

@@ -125,6 +125,7 @@ CUresult fake_told(const char *function)
         if (strncmp(list, function, length) == 0 && list[length] == '=') {
             char *end;
             const CUresult result = (CUresult)strtol(list + length + 1, &end, 10);
+            if (*end == '@' && fake_current() != &fake_contexts[atoi(end + 1)]) return CUDA_SUCCESS;
             return *end == ':' && is_spared(all, atoi(end + 1)) ? CUDA_SUCCESS : result;
         }
         list = strchr(list, ',');

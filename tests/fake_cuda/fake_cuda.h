@@ -34,6 +34,7 @@
  *   FAKE_CUDA_FAIL        results of functions, as "cuLaunchKernel=700,cuMemAlloc_v2=2". After a
  *                         result from which real devices do not recover, all calls in the context
  *                         return it. With ":N" at the end the first N calls succeed.
+ *                         With "@N" only calls in the context of device N fail.
  *   FAKE_CUDA_LATE        1: user objects without references are destroyed during the next
  *                         cuMemAlloc() (0)
  *   FAKE_CUDA_DIRTY       1: kernels leave their counters as if they were interrupted (0)

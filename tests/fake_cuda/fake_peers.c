@@ -120,6 +120,7 @@ CUresult cuStreamCreate(CUstream *stream, unsigned flags);
 FAKE_CUDA_API CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned flags, int priority)
 {
     (void)priority;
+    BEGIN();
     return cuStreamCreate(stream, flags);
 }
 

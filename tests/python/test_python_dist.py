@@ -38,13 +38,12 @@ class Group:
     def Get_size(self):
         return RANKS
 
-    def bcast(self, value):
-        if self.rank == 0:
-            self.box["value"] = value
+    def allgather(self, value):
+        self.box[self.rank] = value
         self.barrier.wait()
-        value = self.box["value"]
+        values = [self.box[rank] for rank in range(RANKS)]
         self.barrier.wait()
-        return value
+        return values
 
 
 class Part(CudaArray):
@@ -298,6 +297,25 @@ class Dist(unittest.TestCase):
             codes = [rank.wait(timeout=60) for rank in ranks]
         self.assertEqual(codes, [0, -signal.SIGKILL])
 
+    def test_no_gpu(self):
+        """Rank 1 has no GPU: all ranks get the error of its device, at once."""
+        import tegula.dist
+        failures = [None] * RANKS
+
+        def run(rank):
+            try:
+                tegula.dist.Communicator(Group(rank), place=("cuda:0", "cuda:99")[rank], timeout=20)
+            except tegula.TegulaError as error:
+                failures[rank] = error
+        start = time.monotonic()
+        threads = [threading.Thread(target=run, args=(rank,)) for rank in range(RANKS)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertLess(time.monotonic() - start, 10)
+        self.assertEqual([error.status for error in failures], ["TGL_NO_DEVICE"] * RANKS)
+
     def test_closed(self):
         import tegula.dist
         closed = []
@@ -313,17 +331,20 @@ class FileGroup(Group):
 
     def __init__(self, rank, folder):
         super().__init__(rank)
-        self.path = os.path.join(folder, "value")
+        self.paths = [os.path.join(folder, f"value{other}") for other in range(RANKS)]
 
-    def bcast(self, value):
-        if self.rank == 0:
-            with open(self.path + ".part", "wb") as file:
-                pickle.dump(value, file)
-            os.rename(self.path + ".part", self.path)
-        while not os.path.exists(self.path):
+    def allgather(self, value):
+        own = self.paths[self.rank]
+        with open(own + ".part", "wb") as file:
+            pickle.dump(value, file)
+        os.rename(own + ".part", own)
+        while not all(map(os.path.exists, self.paths)):
             time.sleep(0.01)
-        with open(self.path, "rb") as file:
-            return pickle.load(file)
+        values = []
+        for path in self.paths:
+            with open(path, "rb") as file:
+                values.append(pickle.load(file))
+        return values
 
 
 def rank_to_kill(rank, folder):
