@@ -111,16 +111,22 @@ static void simt_split_tiles(const tgl_chip *chip, const tgl_shape *s, const tgl
 
 bool tgl_simt_is_inside(const tgl_shape *s, const simt_row *t, int vec_a, int vec_b)
 {
-    /* It changes only narrow copies of MN-major operands, and K-major operands beside them. */
+    /* It changes only narrow copies of MN-major operands, and with BK 16 those of K-major operands.
+     */
     const bool is_narrow = (s->trans_a && vec_a < 4) || (!s->trans_b && vec_b < 4);
-    return is_narrow && !s->is_bundle && s->pairs_b == 0 && s->m >= t->bm && s->n >= t->bn;
+    const bool has_steps = t->bk >= 16 && (!s->trans_a || s->trans_b);
+    return (is_narrow || has_steps) && !s->is_bundle && s->pairs_b == 0 && s->m >= t->bm &&
+           s->n >= t->bn;
 }
 
 /* Registers of a thread. With INSIDE, or with wide copies of one operand, few addresses take
- * registers (BY_STEPS and FEW_ADDRESSES in kernels/lib/simt_copies.h). */
+ * registers (BY_STEPS and FEW_ADDRESSES in kernels/lib/simt_copies.h). Tiles with BK 32 of two
+ * K-major operands are an exception: ptxas computes many addresses ahead. */
 static int simt_registers(const tgl_shape *s, const simt_row *t, int vec_a, int vec_b)
 {
-    const bool is_inside = tgl_simt_is_inside(s, t, vec_a, vec_b) && !tgl_has_groups_of_rows(s);
+    const bool is_ahead = t->bk > 16 && !s->trans_a && s->trans_b;
+    const bool is_inside =
+        tgl_simt_is_inside(s, t, vec_a, vec_b) && !tgl_has_groups_of_rows(s) && !is_ahead;
     const bool has_wide = vec_a == 4 || vec_b == 4;
     return is_inside || has_wide || s->pairs_b != 0 ? t->registers : t->registers_max;
 }
