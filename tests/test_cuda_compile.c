@@ -432,6 +432,38 @@ static void serialised_wgmmas_are_read_from_the_log(void **state)
     }
 }
 
+/* Narrow copies need registers for addresses. An SM must hold as many blocks of these kernels as
+ * the planner counts. */
+static void narrow_copies_fit_the_registers(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *kernel;
+        int m, n;
+        bool trans_a, trans_b;
+    } cases[] = {
+        {"simt_64x64x16", 129, 131, false, false}, {"simt_64x64x16", 129, 131, true, false},
+        {"simt_64x64x16", 129, 131, true, true},   {"simt_64x64x16", 129, 131, false, true},
+        {"simt_64x64x16", 57, 131, false, false},  {"simt_128x64x16", 129, 131, true, false},
+        {"simt_64x32x32", 57, 85, false, false},   {"simt_64x32x32", 129, 131, false, false},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        const tgl_chip *chip = chip_of("h200");
+        const tgl_shape s =
+            transposed_shape_of(cases[i].m, cases[i].n, 256, cases[i].trans_a, cases[i].trans_b);
+        made x = make(chip, &s, cases[i].kernel);
+        tgl_binary binary;
+        assert_status(tgl_cuda_compile(&nvrtc, NULL, x.kernel, "sm_90a", true, &binary), TGL_OK);
+        const int registers = (binary.uses.registers + 7) / 8 * 8; /* the unit of allocation */
+        if (registers * x.candidate.threads * x.candidate.resident > chip->registers_per_sm)
+            fail_msg("%s %dx%d %c%c: %d registers, %d blocks are planned", cases[i].kernel,
+                     cases[i].m, cases[i].n, s.trans_a ? 'T' : 'N', s.trans_b ? 'T' : 'N',
+                     binary.uses.registers, x.candidate.resident);
+        free(binary.image);
+        tgl_list_free(&x.list);
+    }
+}
+
 static void the_build_is_known(void **state)
 {
     (void)state;
@@ -459,6 +491,7 @@ int main(void)
         cmocka_unit_test(long_lists_of_macros_are_whole),
         cmocka_unit_test(a_source_of_the_caller_s),
         cmocka_unit_test(serialised_wgmmas_are_read_from_the_log),
+        cmocka_unit_test(narrow_copies_fit_the_registers),
         cmocka_unit_test(the_build_is_known),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

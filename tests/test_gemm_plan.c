@@ -213,9 +213,9 @@ static bool is_inside(int64_t m, int64_t n, bool trans_a, bool trans_b)
     return is;
 }
 
-/* INSIDE is 1 only if D is at least as large as a tile and an MN-major operand is copied by less
- * than four floats at a time. In all other cases it has no effect and stays 0, so that there is
- * only one kernel. */
+/* INSIDE is 1 only if D is at least as large as a tile, and if an operand is K-major or copied by
+ * less than four floats at a time. In all other cases it has no effect and stays 0, so that there
+ * is only one kernel. */
 static void narrow_copies_know_of_edges(void **state)
 {
     (void)state;
@@ -224,7 +224,8 @@ static void narrow_copies_know_of_edges(void **state)
     assert_false(is_inside(127, 65, false, false));
     assert_false(is_inside(129, 63, true, false));
     assert_false(is_inside(128, 64, true, false)); /* copies of four floats */
-    assert_false(is_inside(129, 65, false, true)); /* both are K-major */
+    assert_true(is_inside(129, 65, false, true));  /* both are K-major */
+    assert_false(is_inside(127, 65, false, true));
 }
 
 /* Features that only some problems need are macros of the kernel. */

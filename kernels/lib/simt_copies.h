@@ -31,10 +31,16 @@
     (INSIDE && (order) == MN_MAJOR && (vec) < 4 && (edge) % (32 * (vec)) == 0 &&                   \
      BK % (SLICE_THREADS / 32) == 0)
 #define RUN(edge, vec) ((edge) / (32 * (vec)))
+/* BY_STEPS: whether the lines that a thread copies are equal distances apart, and none lies outside
+ * of the matrix. The distances are then equal in all threads: they take uniform registers, and only
+ * the first address takes registers of the thread. Tiles with BK 8 have few copies, and schedules
+ * that were measured without BY_STEPS. Groups of rows end within a tile. */
+#define BY_STEPS(edge, vec, order)                                                                 \
+    (INSIDE && BK >= 16 && GROUPED != 1 && ((order) == K_MAJOR || BY_LINES(edge, vec, order)))
 /* FEW_ADDRESSES: whether the global addresses of a thread's copies of an MN-major tile, or of its
  * runs of copies, are kept in registers, because there are at most 4. */
 #define FEW_ADDRESSES(edge, vec, order)                                                            \
-    (!IS_ALONG_K(order) &&                                                                         \
+    (!IS_ALONG_K(order) && !BY_STEPS(edge, vec, order) &&                                          \
      COPIES(edge, vec, order) / (BY_LINES(edge, vec, order) ? RUN(edge, vec) : 1) <= 4)
 
 #if WIDE_OFFSETS
@@ -162,7 +168,10 @@ static __device__ __forceinline__ void locate_copies(struct simt_origin *from, c
     /* As `inside`, in lines or in floats of a line. */
     const int stored = order == PARTS_MN_MAJOR ? inside * 2 : inside / LINE_EDGE(order);
     const unsigned some = (1u << (31 - __clz(stored))) - 1; /* a mask: e & some < stored */
-    from->tile = (const char *)tile;
+    const bool by_steps = BY_STEPS(edge, vec, order);
+    const unsigned first_line = from_line(0, edge, vec, order);
+    const tile_offset first = first_line * ld + from_float(0, edge, vec, order);
+    from->tile = (const char *)(by_steps ? tile + first : tile);
 #pragma unroll
     for (int i = 0; i < copies; i++) {
         unsigned e =
@@ -171,7 +180,10 @@ static __device__ __forceinline__ void locate_copies(struct simt_origin *from, c
             IS_ALONG_K(order) ? from_float(i, edge, vec, order) : from_line(i, edge, vec, order);
         if (!BY_LINES(edge, vec, order) && e >= (unsigned)stored) e &= some;
         from->offsets[i] =
-            (tile_offset)(IS_ALONG_K(order) ? e * ld + p : p * ld + e) * sizeof(float);
+            (tile_offset)(by_steps            ? (from_line(i, edge, vec, order) - first_line) * ld
+                          : IS_ALONG_K(order) ? e * ld + p
+                                              : p * ld + e) *
+            sizeof(float);
         from->at[i] = from->tile + from->offsets[i];
     }
 }

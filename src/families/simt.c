@@ -13,44 +13,45 @@
 /* ---- Configurations -------------------------------------------------------------------------- */
 
 /* Rows: roughly from the largest tile to the smallest, those with slices last. Columns: name, BM,
- * BN, BK, WM, WN, TM, TN, STAGES, SLICES, MIN_BLOCKS, registers of a thread. Thread tiles of 16 x 8
- * have the most FFMAs per load. Smaller thread tiles leave room for more warps, and slices (groups
- * of warps that divide the K of a tile among them) give a small block tile more warps. A name has
- * the block tile; the thread tile, if two rows have the same block tile; _1 for MIN_BLOCKS = 1, if
- * they also have the same thread tile; and _s with the number of slices. */
+ * BN, BK, WM, WN, TM, TN, STAGES, SLICES, MIN_BLOCKS, registers of a thread, registers if the
+ * copies of both operands have addresses of their own. Thread tiles of 16 x 8 have the most FFMAs
+ * per load. Smaller thread tiles leave room for more warps, and slices (groups of warps that divide
+ * the K of a tile among them) give a small block tile more warps. A name has the block tile; the
+ * thread tile, if two rows have the same block tile; _1 for MIN_BLOCKS = 1, if they also have the
+ * same thread tile; and _s with the number of slices. */
 // clang-format off
 static const simt_row simt_rows[] = {
-    {"simt_128x256x8",      128, 256,  8, 64, 64, 16, 8, 4, 1, 1, 255},
-    {"simt_256x128x8",      256, 128,  8, 64, 64, 16, 8, 4, 1, 1, 255},
-    {"simt_128x128x8",      128, 128,  8, 64, 64, 16, 8, 4, 1, 1, 255},
-    {"simt_128x128x16",     128, 128, 16, 32, 64,  8, 8, 2, 1, 2, 128},
-    {"simt_128x128x16_1",   128, 128, 16, 32, 64,  8, 8, 3, 1, 1, 152},
-    {"simt_64x256x8",        64, 256,  8, 64, 64, 16, 8, 4, 1, 1, 255},
-    {"simt_128x64x16",      128,  64, 16, 32, 64,  8, 8, 3, 1, 1, 152},
-    {"simt_128x64x8",       128,  64,  8, 32, 64,  8, 8, 3, 1, 1, 152},
-    {"simt_64x128x8",        64, 128,  8, 32, 64,  8, 8, 4, 1, 1, 144},
-    {"simt_64x128x16",       64, 128, 16, 32, 64,  8, 8, 3, 1, 1, 152},
-    {"simt_64x64x16",        64,  64, 16, 32, 64,  8, 8, 3, 1, 1, 160},
-    {"simt_64x64x16_8x4",    64,  64, 16, 32, 32,  8, 4, 3, 1, 1, 120},
-    {"simt_64x64x16_4x4",    64,  64, 16, 32, 16,  4, 4, 3, 1, 1, 104},
-    {"simt_256x32x8",       256,  32,  8, 64, 32,  8, 8, 4, 1, 1, 168},
-    {"simt_128x32x32",      128,  32, 32, 32, 32,  8, 4, 2, 1, 1, 128},
-    {"simt_64x32x32",        64,  32, 32, 32, 32,  8, 4, 2, 1, 1, 144},
-    {"simt_32x64x16",        32,  64, 16, 32, 32,  8, 4, 3, 1, 1, 120},
-    {"simt_32x64x16_4x4",    32,  64, 16, 32, 16,  4, 4, 3, 1, 1, 104},
-    {"simt_32x64x32",        32,  64, 32, 32, 32,  8, 4, 2, 1, 1, 144},
-    {"simt_32x32x16",        32,  32, 16, 32, 16,  4, 4, 3, 1, 1, 104},
-    {"simt_32x32x32",        32,  32, 32, 32, 16,  4, 4, 3, 1, 1, 112},
-    {"simt_16x128x32",       16, 128, 32, 16, 64,  4, 8, 2, 1, 2, 168},
-    {"simt_128x64x8_s4",    128,  64,  8, 64, 64, 16, 8, 3, 4, 1, 244},
-    {"simt_64x128x8_s4",     64, 128,  8, 64, 64, 16, 8, 3, 4, 1, 244},
-    {"simt_96x128x8_s2",     96, 128,  8, 48, 64, 12, 8, 3, 2, 1, 200},
-    {"simt_64x64x8_s4",      64,  64,  8, 32, 64,  8, 8, 3, 4, 1, 168},
-    {"simt_32x64x8_s8",      32,  64,  8, 32, 64,  8, 8, 3, 8, 1, 208},
-    {"simt_32x64x8_s4",      32,  64,  8, 32, 64,  8, 8, 3, 4, 1, 234},
-    {"simt_32x64x8_8x4_s4",  32,  64,  8, 32, 32,  8, 4, 3, 4, 1, 128},
-    {"simt_32x32x16_s4",     32,  32, 16, 32, 16,  4, 4, 3, 4, 1, 112},
-    {"simt_32x32x16_s2",     32,  32, 16, 32, 16,  4, 4, 3, 2, 1, 112},
+    {"simt_128x256x8",      128, 256,  8, 64, 64, 16, 8, 4, 1, 1, 255, 255},
+    {"simt_256x128x8",      256, 128,  8, 64, 64, 16, 8, 4, 1, 1, 255, 255},
+    {"simt_128x128x8",      128, 128,  8, 64, 64, 16, 8, 4, 1, 1, 255, 255},
+    {"simt_128x128x16",     128, 128, 16, 32, 64,  8, 8, 2, 1, 2, 128, 128},
+    {"simt_128x128x16_1",   128, 128, 16, 32, 64,  8, 8, 3, 1, 1, 152, 159},
+    {"simt_64x256x8",        64, 256,  8, 64, 64, 16, 8, 4, 1, 1, 255, 255},
+    {"simt_128x64x16",      128,  64, 16, 32, 64,  8, 8, 3, 1, 1, 152, 156},
+    {"simt_128x64x8",       128,  64,  8, 32, 64,  8, 8, 3, 1, 1, 152, 152},
+    {"simt_64x128x8",        64, 128,  8, 32, 64,  8, 8, 4, 1, 1, 144, 144},
+    {"simt_64x128x16",       64, 128, 16, 32, 64,  8, 8, 3, 1, 1, 152, 156},
+    {"simt_64x64x16",        64,  64, 16, 32, 64,  8, 8, 3, 1, 1, 160, 214},
+    {"simt_64x64x16_8x4",    64,  64, 16, 32, 32,  8, 4, 3, 1, 1, 120, 126},
+    {"simt_64x64x16_4x4",    64,  64, 16, 32, 16,  4, 4, 3, 1, 1, 104, 104},
+    {"simt_256x32x8",       256,  32,  8, 64, 32,  8, 8, 4, 1, 1, 168, 168},
+    {"simt_128x32x32",      128,  32, 32, 32, 32,  8, 4, 2, 1, 1, 128, 181},
+    {"simt_64x32x32",        64,  32, 32, 32, 32,  8, 4, 2, 1, 1, 144, 205},
+    {"simt_32x64x16",        32,  64, 16, 32, 32,  8, 4, 3, 1, 1, 120, 144},
+    {"simt_32x64x16_4x4",    32,  64, 16, 32, 16,  4, 4, 3, 1, 1, 104, 112},
+    {"simt_32x64x32",        32,  64, 32, 32, 32,  8, 4, 2, 1, 1, 144, 206},
+    {"simt_32x32x16",        32,  32, 16, 32, 16,  4, 4, 3, 1, 1, 104, 113},
+    {"simt_32x32x32",        32,  32, 32, 32, 16,  4, 4, 3, 1, 1, 112, 150},
+    {"simt_16x128x32",       16, 128, 32, 16, 64,  4, 8, 2, 1, 2, 168, 255},
+    {"simt_128x64x8_s4",    128,  64,  8, 64, 64, 16, 8, 3, 4, 1, 244, 244},
+    {"simt_64x128x8_s4",     64, 128,  8, 64, 64, 16, 8, 3, 4, 1, 244, 244},
+    {"simt_96x128x8_s2",     96, 128,  8, 48, 64, 12, 8, 3, 2, 1, 200, 200},
+    {"simt_64x64x8_s4",      64,  64,  8, 32, 64,  8, 8, 3, 4, 1, 168, 168},
+    {"simt_32x64x8_s8",      32,  64,  8, 32, 64,  8, 8, 3, 8, 1, 208, 208},
+    {"simt_32x64x8_s4",      32,  64,  8, 32, 64,  8, 8, 3, 4, 1, 234, 234},
+    {"simt_32x64x8_8x4_s4",  32,  64,  8, 32, 32,  8, 4, 3, 4, 1, 128, 128},
+    {"simt_32x32x16_s4",     32,  32, 16, 32, 16,  4, 4, 3, 4, 1, 112, 114},
+    {"simt_32x32x16_s2",     32,  32, 16, 32, 16,  4, 4, 3, 2, 1, 112, 114},
 };
 // clang-format on
 
@@ -127,11 +128,6 @@ static void simt_add_macros(const void *geometry, const tgl_shape *s, bool is_un
     const simt_row *t = g->row;
     const int vec_a = is_unaligned ? 1 : g->step.vec_a, vec_b = is_unaligned ? 1 : g->step.vec_b;
     const int vec_d = is_unaligned ? 1 : tgl_store_width(s);
-    /* The macro INSIDE says that D is at least as large as a tile. It changes only narrow copies of
-     * MN-major operands. */
-    const bool is_narrow = (s->trans_a && vec_a < 4) || (!s->trans_b && vec_b < 4);
-    const bool is_inside =
-        is_narrow && !s->is_bundle && s->pairs_b == 0 && s->m >= t->bm && s->n >= t->bn;
     const tgl_macro macros[] = {{"BM", t->bm},
                                 {"BN", t->bn},
                                 {"BK", t->bk},
@@ -147,7 +143,7 @@ static void simt_add_macros(const void *geometry, const tgl_shape *s, bool is_un
                                 {"VEC_A", vec_a},
                                 {"VEC_B", vec_b},
                                 {"WIDE_OFFSETS", g->wide_offsets},
-                                {"INSIDE", is_inside},
+                                {"INSIDE", tgl_simt_is_inside(s, t, vec_a, vec_b)},
                                 {"UNALIGNED_D", t->slices == 1 && vec_d == 1}};
     if (s->pairs_b != 0) tgl_list_macro(builder, "PAIRS", s->pairs_b);
     tgl_add_macros(builder, macros, sizeof macros / sizeof macros[0]);

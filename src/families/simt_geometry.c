@@ -109,6 +109,28 @@ static void simt_split_tiles(const tgl_chip *chip, const tgl_shape *s, const tgl
         split_tile_count * groups * g->row->bm * g->row->bn * (int64_t)sizeof(float);
 }
 
+bool tgl_simt_is_inside(const tgl_shape *s, const simt_row *t, int vec_a, int vec_b)
+{
+    /* It changes only narrow copies of MN-major operands, and with BK 16 those of K-major operands.
+     */
+    const bool is_narrow = (s->trans_a && vec_a < 4) || (!s->trans_b && vec_b < 4);
+    const bool has_steps = t->bk >= 16 && (!s->trans_a || s->trans_b);
+    return (is_narrow || has_steps) && !s->is_bundle && s->pairs_b == 0 && s->m >= t->bm &&
+           s->n >= t->bn;
+}
+
+/* Registers of a thread. With INSIDE, or with wide copies of one operand, few addresses take
+ * registers (BY_STEPS and FEW_ADDRESSES in kernels/lib/simt_copies.h). Tiles with BK 32 of two
+ * K-major operands are an exception: ptxas computes many addresses ahead. */
+static int simt_registers(const tgl_shape *s, const simt_row *t, int vec_a, int vec_b)
+{
+    const bool is_ahead = t->bk > 16 && !s->trans_a && s->trans_b;
+    const bool is_inside =
+        tgl_simt_is_inside(s, t, vec_a, vec_b) && !tgl_has_groups_of_rows(s) && !is_ahead;
+    const bool has_wide = vec_a == 4 || vec_b == 4;
+    return is_inside || has_wide || s->pairs_b != 0 ? t->registers : t->registers_max;
+}
+
 const char *tgl_simt_make_geometry(const tgl_chip *chip, const tgl_shape *s,
                                    const tgl_choice *choice, simt_geometry *g)
 {
@@ -123,7 +145,6 @@ const char *tgl_simt_make_geometry(const tgl_chip *chip, const tgl_shape *s,
                  .file = "gemm/simt.cu",
                  .symbol = "sgemm_simt",
                  .threads = t->bm / t->wm * (t->bn / t->wn) * 32 * t->slices,
-                 .registers = t->registers,
                  .local_bytes = t->min_blocks > 1 ? TGL_SPILL_MAX : 0,
                  /* 1 for K-major operands, because the copies transpose them element by element,
                   * and for complex operands, because the copies separate real and imaginary
@@ -136,6 +157,7 @@ const char *tgl_simt_make_geometry(const tgl_chip *chip, const tgl_shape *s,
                               ? 1
                               : tgl_copy_width(s, s->n, s->ldb, s->stride_b),
                  .args = {.splits = 1, .cluster = 1}}};
+    g->step.registers = simt_registers(s, t, g->step.vec_a, g->step.vec_b);
     if (is_split && s->grouping != TGL_GROUPED_NONE) return tgl_no_splits_of_groups;
     if (is_split && s->is_bundle) return tgl_no_splits_of_bundles;
     if (t->min_blocks > 1 && !s->trans_a && s->trans_b && s->pairs_b == 0)

@@ -12,13 +12,14 @@
 /* A configuration. */
 typedef struct simt_row {
     const char *name;
-    int bm, bn, bk; /* the tile of D that a block computes, and its depth in K */
-    int wm, wn;     /* the part of the tile that a warp computes */
-    int tm, tn;     /* the part of the tile that a thread computes */
-    int stages;     /* tiles of A and B in shared memory */
-    int slices;     /* groups of warps that divide the K of a tile among them */
-    int min_blocks; /* minimum resident blocks of an SM, which limits the registers */
-    int registers;  /* per thread, as compiled for sm_90a */
+    int bm, bn, bk;    /* the tile of D that a block computes, and its depth in K */
+    int wm, wn;        /* the part of the tile that a warp computes */
+    int tm, tn;        /* the part of the tile that a thread computes */
+    int stages;        /* tiles of A and B in shared memory */
+    int slices;        /* groups of warps that divide the K of a tile among them */
+    int min_blocks;    /* minimum resident blocks of an SM, which limits the registers */
+    int registers;     /* per thread, as compiled for sm_90a */
+    int registers_max; /* the same, if all copies have addresses of their own: the largest number */
 } simt_row;
 
 /* splits: number of blocks that divide the K of a tile among them. whole: the first `whole` tiles
@@ -39,6 +40,10 @@ typedef struct simt_geometry {
 /* Returns NULL, or why the choice cannot compute the product. */
 const char *tgl_simt_make_geometry(const tgl_chip *chip, const tgl_shape *shape,
                                    const tgl_choice *choice, simt_geometry *g);
+
+/* The macro INSIDE of the kernel, for copies of this many elements: whether D is at least as large
+ * as a tile. It is false where it would change nothing. */
+bool tgl_simt_is_inside(const tgl_shape *s, const simt_row *t, int vec_a, int vec_b);
 
 /* K that the slices of a block multiply together in one step of the main loop. The depth of a split
  * is a multiple of it. */
