@@ -107,13 +107,15 @@ static double simt_store_cycles(const tgl_shape *s, const simt_geometry *g)
 }
 
 /* Cycles of the busiest SM for `count` blocks: full waves, then a last wave that may leave SMs
- * idle. depth: K of a block; after: cycles that an SM spends on each block after its main loop. */
+ * idle. Clusters of some sizes do not fit on all SMs. depth: K of a block; after: cycles that an SM
+ * spends on each block after its main loop. */
 static double simt_wave_cycles(const tgl_chip *chip, const tgl_shape *s, const simt_geometry *g,
                                double count, int resident, double depth, double after)
 {
-    const double slots = (double)chip->sms * resident;
+    const int sms = tgl_sms_for_clusters(chip, g->step.args.cluster);
+    const double slots = (double)sms * resident;
     const double rest = fmod(count, slots), full = (count - rest) / slots;
-    const int last = (int)((rest + chip->sms - 1) / chip->sms);
+    const int last = (int)((rest + sms - 1) / sms);
     return full * (simt_block_cycles(chip, s, g, resident, depth) + resident * after) +
            simt_block_cycles(chip, s, g, last, depth) + last * after;
 }
