@@ -5,11 +5,12 @@
  * are compiled in waves of one per processor, at most WAVE_MAX. Within each group the order is that
  * of tgl_planner_promising(). Variants of the fastest candidates follow. A candidate that is much
  * slower than the best gets one sample. The measurements are bursts: a few milliseconds at the
- * boost clock. The clock depends on the load of the last tenth of a second, so that the same kernel,
- * measured twice among other candidates, differed by up to 27 % (docs/notes/2026-11-29-gpu.md). At
- * the end the planner's choice and the fastest other candidates, the finalists, are therefore
- * measured again in rounds, a sample of each in a round. With a large budget the finalists
- * are then measured at the power limit ("sustained"), where the clock is lower.
+ * boost clock. The clock depends on the load of the last tenth of a second, so that the same
+ * kernel, measured twice among other candidates, differed by up to 27 %
+ * (docs/notes/2026-11-29-gpu.md). At the end the planner's choice and the fastest other candidates,
+ * the finalists, are therefore measured again in rounds, a sample of each in a round. With a large
+ * budget the finalists are then measured at the power limit ("sustained"), where the clock is
+ * lower.
  */
 #include "api/effort.h"
 #include "base/clock.h"
