@@ -68,6 +68,29 @@ static void squares(void **state)
     }
 }
 
+/* Random sizes of which `tegula tune` measured all candidates on an H200: the fastest. */
+static void random_sizes(void **state)
+{
+    (void)state;
+    static const struct {
+        tgl_type type;
+        int64_t m, n, k;
+        bool trans_b;
+        const char *names;
+        double microseconds; /* measured */
+    } cases[] = {
+        {TGL_BF16, 216, 120, 2544, true, "wgmma_64x16 ", 5.3}, /* 4 splits */
+        {TGL_F32, 2888, 3312, 360, true, "wgmma_128x160_alt ", 36.0},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        const tgl_shape s =
+            product(cases[i].type, cases[i].m, cases[i].n, cases[i].k, cases[i].trans_b);
+        const tgl_candidate c = choose("h200", &s);
+        assert_one_of(&c, cases[i].names);
+        assert_time(&c, cases[i].microseconds);
+    }
+}
+
 /* 288 tiles of 128 x 256 are 2.2 waves: narrower tiles are faster. */
 static void last_waves_are_filled(void **state)
 {
@@ -292,6 +315,7 @@ int main(void)
         cmocka_unit_test(left_operands_of_tf32),
         cmocka_unit_test(boxes_and_stages_share_memory),
         cmocka_unit_test(squares),
+        cmocka_unit_test(random_sizes),
         cmocka_unit_test(last_waves_are_filled),
         cmocka_unit_test(few_rows),
         cmocka_unit_test(straddling_lines_are_slow),

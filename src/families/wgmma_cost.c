@@ -15,6 +15,9 @@ enum { SECTOR_BYTES = 32 /* a sector is the unit of reads from L2 */ };
 /* Constants of the cost model, fitted to 8,600 times on an H200: 290 products of bf16, f16 and TF32
  * with about 25 kernels each, and the shapes of bench/suites. In geometric mean, the kernels that
  * this model chooses are 1.9 % slower than the fastest (docs/notes/2026-11-26-gpu-planner.md).
+ * REDUCE_CYCLES, SUM_BYTES_A_CLOCK, TAIL_OF_TURN and SPILLED_STORES, and the shares of tiles whose
+ * consumers alternate, of 64x128, 64x128_s8, 64x256 and 128x64 were fitted again to 54 products
+ * with about 30 kernels each (docs/notes/2026-11-29-gpu.md).
  * Cycles are those of tgl_chip.clock_mhz. ..._A_CLOCK: bytes per clock of an SM. */
 enum {
     SHARED_BYTES_A_CLOCK = 128, /* rate at which wgmma reads shared memory */
@@ -32,9 +35,9 @@ enum {
     /* Rate at which an SM adds a residual to packed results: 2 to 5 us for a tile of 128x256
      * (bench/results/h200/dist_phases.csv). */
     RESIDUAL_BYTES_A_CLOCK = 12,
-    REDUCE_CYCLES = 2800,        /* cycles of a split tile for fences and its counter, without the
+    REDUCE_CYCLES = 2300,        /* cycles of a split tile for fences and its counter, without the
                                     exchange of sums */
-    SUM_BYTES_A_CLOCK = 27,      /* rate at which an SM exchanges sums with the workspace */
+    SUM_BYTES_A_CLOCK = 43,      /* rate at which an SM exchanges sums with the workspace */
     REDUCE_IN_CLUSTER = 288,     /* cycles of a tile split in a cluster: two barriers */
     CLUSTER_BYTES_A_CLOCK = 12,  /* rate at which an SM reads sums from other SMs */
     START_CYCLES = 2070,         /* cycles of a product before its first tile */
@@ -44,9 +47,13 @@ enum {
     LEFT_START_CYCLES = 615,
     LEFT_CYCLES = 44, /* additional cycles of a step of K, if the left operand is in registers */
 };
-/* Factor on the cycles of a tile (main loop + tail) if consumers alternate: each has tiles of its
- * own, and one multiplies while another stores. */
-static const double TURN = 1.10;
+/* The fraction of a tail that does not overlap with a main loop, except that of an SM's last tile,
+ * which does not overlap at all. TURN: consumers that alternate (each has tiles of its own, and one
+ * multiplies while another stores). BLOCK: several blocks on an SM. */
+static const double TAIL_OF_TURN = 0.7;
+static const double TAIL_OF_BLOCK = 0.5;
+/* Factor on the rates of stores if threads spill sums (wgmma_spills_sums()). */
+static const double SPILLED_STORES = 0.45;
 /* Factor on the rates of stores if the kernel computes tiles of D^T. */
 static const double EXCHANGED_STORES = 0.85;
 /* Additional time, as a fraction, to copy a tile in lines of 64 bytes instead of 128. */
@@ -243,7 +250,7 @@ static double store_rate(const tgl_shape *s, const wgmma_geometry *g)
     return (wgmma_packs_results(s, g) ? PACKED_STORE_BYTES_A_CLOCK
             : is_scalar               ? SCALAR_STORE_BYTES_A_CLOCK
                                       : STORE_BYTES_A_CLOCK) *
-           (g->exchanged ? EXCHANGED_STORES : 1);
+           (g->exchanged ? EXCHANGED_STORES : 1) * (wgmma_spills_sums(g->row) ? SPILLED_STORES : 1);
 }
 
 /* Cycles from the end of the main loop of a unit to the next unit. */
@@ -265,6 +272,14 @@ static double start_cycles(const tgl_shape *s, const wgmma_geometry *g)
            (wgmma_left_in_registers(s, g) ? LEFT_START_CYCLES : 0);
 }
 
+/* The number of tails in the time of an SM with `waves` units: a tail may overlap with the main
+ * loop of another consumer or block. */
+static double exposed_tails(const wgmma_row *t, double waves)
+{
+    const double of_each = t->alternates ? TAIL_OF_TURN : t->min_blocks > 1 ? TAIL_OF_BLOCK : 1;
+    return waves * of_each + 1 - of_each;
+}
+
 /* Cycles of the busiest SM for units that begin together, each with `depth` steps of K. is_split:
  * they are splits of tiles. */
 static double wgmma_wave_cycles(const tgl_chip *chip, const tgl_shape *s, const wgmma_geometry *g,
@@ -275,12 +290,10 @@ static double wgmma_wave_cycles(const tgl_chip *chip, const tgl_shape *s, const 
     if (units == 0) return 0;
     const double waves =
         ceil((double)(units * g->cluster_blocks) / tgl_sms_for_clusters(chip, g->cluster_blocks));
-    /* The tail of one block overlaps with the main loop of another. */
     const bool overlaps = t->min_blocks > 1 && waves > 1;
     const double loop = (double)depth * step(parts, overlaps ? t->min_blocks : 1);
     const double tail = wgmma_tail_cycles(s, g, is_split);
-    if (t->alternates) return waves * TURN * (loop + tail) + tail;
-    return waves * loop + (overlaps ? waves / 2 + 0.5 : waves) * tail;
+    return waves * loop + exposed_tails(t, waves) * tail;
 }
 
 /* Cycles of the busiest SM for all units. */
@@ -444,7 +457,7 @@ double tgl_wgmma_least_of_all(const wgmma_bound *b)
     const double waves = ceil(b->tiles / b->chip->sms);
     const double whole =
         waves * (double)g->depth * least_step_cycles(&parts, waves > 1 ? t->min_blocks : 1) +
-        b->tail;
+        exposed_tails(t, waves) * b->tail;
     const double split = even_cycles(b, copy) + b->tail + REDUCE_IN_CLUSTER +
                          4.0 * t->bm * t->bn / CLUSTER_BYTES_A_CLOCK;
     const bool splits = !t->alternates && g->depth >= 2 * WGMMA_SPLIT_DEPTH_MIN;

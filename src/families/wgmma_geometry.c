@@ -331,8 +331,7 @@ static int wgmma_spill_limit(const tgl_shape *s, const wgmma_geometry *g)
     /* Registers besides the sums. With 40, NVRTC 13.0 spills outside of the main loop. */
     enum { OTHERS_WITH_FACTORS = 56 };
     const wgmma_row *t = g->row;
-    /* A thread of a consumer of 128x192_alt has 192 sums: NVRTC 13.0 spills 104 bytes. */
-    if (t->alternates && t->bm * t->bn >= 128 * 192) return 2 * TGL_SPILL_MAX;
+    if (wgmma_spills_sums(t)) return 2 * TGL_SPILL_MAX;
     const bool is_full = t->registers == REGISTERS_MAX || (t->alternates && !g->left.is_k_major);
     const bool is_tight =
         tgl_shape_has_blocked_scales(s) && room_to_promote(s, g) < OTHERS_WITH_FACTORS;

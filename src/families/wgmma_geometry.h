@@ -103,6 +103,13 @@ static inline bool wgmma_promotes(const tgl_shape *s)
            (s->compute != TGL_COMPUTE_FAST || tgl_shape_has_blocked_scales(s));
 }
 
+/* Whether threads spill some of their sums: a thread of a consumer of 128x192_alt has 192, and
+ * NVRTC 13.0 spills 104 bytes. */
+static inline bool wgmma_spills_sums(const wgmma_row *row)
+{
+    return row->alternates && row->bm * row->bn >= 128 * 192;
+}
+
 /* Elements of a line of an MN-major tile: LINE() of the kernel. */
 static inline int wgmma_line_of(const tgl_shape *s, int edge)
 {

@@ -101,7 +101,7 @@ static void try_tail(orientation *o)
     if (o->tiles <= (double)slots || o->tiles > INT_MAX) return;
     const int64_t tiles = (int64_t)o->tiles, whole = tiles / slots * slots, rest = tiles - whole;
     for (int i = 2; rest > 0 && i <= o->splits_max && i * rest <= slots && !excludes_splits(o, i);
-         i++)
+         i = tgl_next_splits(i))
         wgmma_try(o, (wgmma_values){.splits = i, .whole = whole});
 }
 
