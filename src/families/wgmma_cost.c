@@ -52,6 +52,10 @@ enum {
  * multiplies while another stores). BLOCK: several blocks on an SM. */
 static const double TAIL_OF_TURN = 0.7;
 static const double TAIL_OF_BLOCK = 0.5;
+/* Factor on the time of alternating consumers that store D^T, or rows that do not begin at
+ * multiples of 16 bytes: these stores slow the main loop of the other consumer
+ * (docs/notes/2026-11-29-gpu.md). */
+static const double SLOW_TURN = 1.2;
 /* Factor on the rates of stores if threads spill sums (wgmma_spills_sums()). */
 static const double SPILLED_STORES = 0.45;
 /* Factor on the rates of stores if the kernel computes tiles of D^T. */
@@ -280,6 +284,12 @@ static double exposed_tails(const wgmma_row *t, double waves)
     return waves * of_each + 1 - of_each;
 }
 
+static bool is_slow_turn(const tgl_shape *s, const wgmma_geometry *g)
+{
+    const int64_t line = s->ldd * (int64_t)tgl_type_size(s->type_d);
+    return g->row->alternates && (g->exchanged || line % 16 != 0);
+}
+
 /* Cycles of the busiest SM for units that begin together, each with `depth` steps of K. is_split:
  * they are splits of tiles. */
 static double wgmma_wave_cycles(const tgl_chip *chip, const tgl_shape *s, const wgmma_geometry *g,
@@ -293,7 +303,7 @@ static double wgmma_wave_cycles(const tgl_chip *chip, const tgl_shape *s, const 
     const bool overlaps = t->min_blocks > 1 && waves > 1;
     const double loop = (double)depth * step(parts, overlaps ? t->min_blocks : 1);
     const double tail = wgmma_tail_cycles(s, g, is_split);
-    return waves * loop + exposed_tails(t, waves) * tail;
+    return (waves * loop + exposed_tails(t, waves) * tail) * (is_slow_turn(s, g) ? SLOW_TURN : 1);
 }
 
 /* Cycles of the busiest SM for all units. */
