@@ -14,8 +14,8 @@
 #include <time.h>
 
 enum {
-    MESSAGE_MAX = 1 << 30, /* maximum bytes of a message that MPI counts in bytes, because it counts
-                              in int */
+    MESSAGE_MAX = 1 << 30, /* maximum bytes of a message that MPI counts in bytes: the count is an
+                              int */
     BLOCK = 1 << 20,       /* longer messages are counted in blocks of this many bytes */
     ROUND_BYTES = 1024,    /* of a rank, in a round of an all-gather */
     TAG = 1,
@@ -37,6 +37,7 @@ typedef struct state {
     bool is_broken;
     bool owns_mpi; /* MPI was initialised here */
     group groups[GROUPS];
+    int words[2];          /* of agree_on_memory() */
     MPI_Request *requests; /* of all groups */
     char *copies; /* of an all-gather: ROUND_BYTES of each rank, then ROUND_BYTES of this rank */
 } state;
@@ -108,9 +109,7 @@ static tgl_status mpi_begin(void *given, const tgl_dist_message *messages, int c
     while (g < s->groups + GROUPS && g->is_used)
         g++;
     if (g == s->groups + GROUPS || count > 2 * s->ranks) {
-        s->is_broken = true;
-        tgl_dist_set_error("too many groups of messages, or messages in a group");
-        return TGL_NO_MEMORY;
+        return fail(s, "too many groups of messages, or messages in a group");
     }
     g->is_used = true;
     g->count = 0;
@@ -220,16 +219,17 @@ static state *allocate(int ranks)
 }
 
 /* NOLINTBEGIN(clang-analyzer-optin.mpi.MPI-Checker): wait_all() waits by MPI_Testall() */
-/* Collective: whether all ranks have allocated their state. made: without memory. */
-static tgl_status agree_on_memory(state *made, bool has_memory)
+/* Collective: whether all ranks have allocated their state. words: room for two numbers that MPI
+ * may still use after the timeout. */
+static tgl_status agree_on_memory(state *made, bool has_memory, int *words)
 {
-    static int mine, all; /* not on the stack, because MPI may still use them after the timeout */
     MPI_Request request;
-    mine = has_memory;
-    if (MPI_Iallreduce(&mine, &all, 1, MPI_INT, MPI_MIN, made->comm, &request) != MPI_SUCCESS)
+    words[0] = has_memory;
+    if (MPI_Iallreduce(&words[0], &words[1], 1, MPI_INT, MPI_MIN, made->comm, &request) !=
+        MPI_SUCCESS)
         return fail(made, failed);
     const tgl_status status = wait_all(made, 1, &request);
-    if (status != TGL_OK || all) return status;
+    if (status != TGL_OK || words[1]) return status;
     tgl_dist_set_error("a rank has no memory for a transport");
     return TGL_NO_MEMORY;
 }
@@ -243,10 +243,13 @@ static tgl_status make_transport(MPI_Comm comm, double timeout_s, tgl_dist_trans
         return tgl_dist_set_error("MPI_Comm_dup() failed"), TGL_COMMUNICATION;
     MPI_Comm_set_errhandler(made.comm, MPI_ERRORS_RETURN);
     MPI_Comm_size(made.comm, &made.ranks);
+    static int without_memory[2];
     state *s = allocate(made.ranks);
-    const tgl_status status = agree_on_memory(&made, s != NULL);
+    const tgl_status status =
+        agree_on_memory(&made, s != NULL, s != NULL ? s->words : without_memory);
+    if (made.is_broken) return status; /* MPI may still use *s */
     if (status != TGL_OK || s == NULL) {
-        if (!made.is_broken) MPI_Comm_free(&made.comm);
+        MPI_Comm_free(&made.comm);
         free_state(s);
         return status;
     }

@@ -213,9 +213,9 @@ static bool is_inside(int64_t m, int64_t n, bool trans_a, bool trans_b)
     return is;
 }
 
-/* INSIDE is 1 only if D is at least as large as a tile, and if an operand is K-major or copied by
- * less than four floats at a time. In all other cases it has no effect and stays 0, so that there
- * is only one kernel. */
+/* INSIDE is 1 only if D is at least as large as a tile, and if an operand is K-major (BK of 16 or
+ * more) or copied by less than four floats at a time. In all other cases it has no effect and stays
+ * 0, so that there is only one kernel. */
 static void narrow_copies_know_of_edges(void **state)
 {
     (void)state;

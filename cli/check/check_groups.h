@@ -31,7 +31,7 @@ double check_groups_bound(const check_case *c, int64_t b);
 int64_t check_groups_results(const check_case *c);
 int64_t check_groups_result(const check_case *c, int64_t b);
 
-/* Writes the grouping and the first sizes, as " rows of 3 groups: 5,0,2"; "": no groups. */
+/* Writes the grouping and the first sizes, as " groups=rows,sizes sizes=5,0,2"; "": no groups. */
 void check_groups_describe(const check_case *c, char *text, size_t size);
 
 #endif

@@ -44,11 +44,11 @@ static tgl_device *open_gpu(const dist_gpu_rank *rank, int *code)
     return cli_open_device(name, 0, code);
 }
 
-/* id := a new unique id of NCCL. False: failed, and the error has been printed. */
-static bool make_id(int rank, unsigned char *id)
+/* Loads NCCL, and on rank 0 makes its unique id. False: failed, and the error has been printed. */
+static bool load_nccl(int rank, unsigned char *id)
 {
     char text[512] = "";
-    if (tgl_dist_nccl_id(id) == TGL_OK) return true;
+    if (tgl_dist_nccl_id(rank == 0 ? id : NULL) == TGL_OK) return true;
     tgl_dist_last_error(text, sizeof text);
     return cli_fail_false("rank %d: %s", rank, text);
 }
@@ -59,7 +59,7 @@ int dist_gpu_run(const dist_gpu_rank *rank, dist_bring_id *bring_id, void *state
     /* Seconds that a rank waits for another rank. The wait includes the time in which the other
      * rank still computes. */
     enum { TIMEOUT = 600 };
-    unsigned char id[TGL_NCCL_ID_BYTES];
+    unsigned char id[TGL_NCCL_ID_BYTES] = {0};
     char text[512] = "";
     int code = EXIT_FAILED;
     tgl_device *dev = open_gpu(rank, &code);
@@ -69,9 +69,8 @@ int dist_gpu_run(const dist_gpu_rank *rank, dist_bring_id *bring_id, void *state
                                       .rank = rank->rank,
                                       .ranks = rank->ranks,
                                       .timeout_s = TIMEOUT};
-    /* Each rank makes an id, although only that of rank 0 is used: a rank without NCCL finds out
-     * before the others wait for it. */
-    const bool is_ready = dev != NULL && make_id(rank->rank, id);
+    /* A rank without NCCL finds out before the others wait for it. */
+    const bool is_ready = dev != NULL && load_nccl(rank->rank, id);
     const bool has_id = bring_id(rank, state, is_ready, id);
     if (dev == NULL) return code;
     if (!has_id) {
@@ -90,7 +89,8 @@ int dist_gpu_run(const dist_gpu_rank *rank, dist_bring_id *bring_id, void *state
 /* ---- A process for each GPU ------------------------------------------------------------------ */
 
 typedef struct shared_id {
-    atomic_int is_ready; /* 1: rank 0 has written `bytes`; -1: rank 0 has failed; 0: neither yet */
+    atomic_int is_ready; /* 1: rank 0 has written `bytes`; -1: not all ranks were started; 0:
+                            neither yet */
     unsigned char bytes[TGL_NCCL_ID_BYTES];
 } shared_id;
 

@@ -52,7 +52,8 @@ typedef struct tgl_nccl_options {
 } tgl_nccl_options;
 
 /* id := a new unique id of NCCL, for one communicator: TGL_NCCL_ID_BYTES bytes. The process must
- * stay alive until the communicator is made. Returns TGL_OK; TGL_BAD_ARGUMENT (NULL);
+ * stay alive until the communicator is made: NCCL waits in a thread of it for the ranks. NULL: only
+ * loads NCCL, so that a rank without it finds out before others wait for it. Returns TGL_OK;
  * TGL_UNSUPPORTED (no NCCL); TGL_COMMUNICATION. */
 TGL_API tgl_status tgl_dist_nccl_id(unsigned char *id);
 

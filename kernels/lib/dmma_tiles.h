@@ -85,8 +85,8 @@
 #define CONSUMERS        (SLICE_WARPS * SLICES) /* warps that multiply */
 #define CONSUMER_THREADS (CONSUMERS * 32)
 /* SETS_REGISTERS: whether warps change their number of registers. A thread starts with 168
- * registers if the block has 384 threads, and with 128 if two blocks of 256 threads are resident.
- * Warp tiles of 64 x 32 need more. The producer is then a whole warpgroup, because setmaxnreg acts
+ * registers if the block has 384 threads, and with 128 if it has 512 or two blocks of 256 threads
+ * are resident. Warp tiles of 48 and 64 rows, and 12 consumer warps, need more. The producer is then a whole warpgroup, because setmaxnreg acts
  * on warpgroups, and gives up most of its registers. */
 #define SETS_REGISTERS     (WM > 32 || CONSUMERS == 12)
 #define PRODUCER_REGISTERS (CONSUMERS == 8 ? 40 : 32)
@@ -106,7 +106,7 @@
 #error "STAGES: a multiple of SLICES, so that a stage always belongs to the same slice"
 #endif
 #if SETS_REGISTERS && CONSUMERS * MIN_BLOCKS != 8 && CONSUMERS * MIN_BLOCKS != 12
-#error "CONSUMERS * MIN_BLOCKS: 8 or 12 with WM 48 and 64, for which the registers are chosen"
+#error "CONSUMERS * MIN_BLOCKS: 8 or 12 if warps set their registers, which are chosen for these"
 #endif
 #if AHEAD > MT || GROUPS % A_SLOTS != 0
 #error "AHEAD: at most a step, WM / 16; 2 * AHEAD divides the groups of a stage"

@@ -154,7 +154,8 @@ static __device__ __forceinline__ int copy_depth(int i, const int edge, const in
  * address of its first copy. */
 struct simt_origin {
     const char *at[COPIES_MAX]; /* with FEW_ADDRESSES: addresses of the copies of the next tile */
-    const char *tile;           /* without FEW_ADDRESSES: the address of the next tile */
+    const char *tile;           /* without FEW_ADDRESSES: the address of the next tile; BY_STEPS: of
+                                   the thread's first copy in it */
     tile_offset offsets[COPIES_MAX]; /* constant distance of each copy from `tile`, in bytes */
 };
 

@@ -2,12 +2,12 @@
  *
  * A unit of work of a persistent kernel is a tile, or with split-K k_chunk of the K of a tile. The
  * first tiles_whole tiles are one unit each. The other tiles, which would not fill the last wave of
- * blocks, have `splits` units each. A block takes every gridDim.x'th unit, or of most grouped
- * products the next one that no block has (lib/wgmma_queue.h). There are fewer than 2^30 units.
- * Tiles are ordered in bands of `raster` rows of tiles, so that concurrent blocks share operands in
- * L2. With groups of rows of left, a band has rows of one group (lib/group_table.h). With CLUSTER >
- * 1 all these are counted in clusters of tiles and of units, and each block of a cluster has the
- * unit of its rank.
+ * blocks, have `splits` units each. A block takes every gridDim.x'th unit. In most grouped products
+ * it takes the next free unit instead (lib/wgmma_queue.h). There are fewer than 2^30 units. Tiles
+ * are ordered in bands of `raster` rows of tiles, so that concurrent blocks share operands in L2.
+ * If the groups are rows of the left operand, all rows of a band belong to one group
+ * (lib/group_table.h). With CLUSTER > 1 all these are counted in clusters of tiles and of units,
+ * and each block of a cluster has the unit of its rank.
  *
  * lib/wgmma_tiles.h or lib/dmma_tiles.h, which define the tiles, are included before this file.
  */

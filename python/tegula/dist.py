@@ -153,14 +153,14 @@ def _ranks_of(group: Any) -> _Ranks:
 
 
 def _open_nccl(ranks: _Ranks, place: str, stream: int, engine: str, timeout: float) -> c_void_p:
-    """Opens the communicator of GPUs. Each rank makes an id, although only that of rank 0 is used: a rank
-    without NCCL finds out before the others wait for it."""
+    """Opens the communicator of GPUs. All ranks load NCCL first: one without it finds out before the
+    others wait for it. Rank 0 makes the id."""
     made = (c_ubyte * ID_BYTES)()
     gpu: Any = None
     failure: Optional[Exception] = None
     try:
         gpu = device(place, 0)
-        _check(_dist.tgl_dist_nccl_id(made))
+        _check(_dist.tgl_dist_nccl_id(made if ranks.rank == 0 else None))
     except Exception as error:  # for all ranks
         failure = error
     all_made = ranks.gather((bytes(made), failure))

@@ -307,6 +307,19 @@ static void measure_rounds(measuring *m, finalist *of, int count)
     }
 }
 
+/* Makes a finalist of a line of the wisdom. False: it cannot run, or the line is of another source
+ * of its kernel. */
+static bool make_finalist(const measuring *m, const tgl_measured *line, finalist *f)
+{
+    char source[TGL_SOURCE_SIZE];
+    f->line = *line;
+    if (make_plan(m, line->kernel, &f->plan) != TGL_OK) return false;
+    tgl_wisdom_source(&f->plan->list, source);
+    if (strcmp(source, line->source) == 0) return true;
+    tgl_plan_release(f->plan);
+    return false;
+}
+
 /* Makes the finalists, the planner's choice and the fastest other candidates that were measured in
  * bursts, and measures them in rounds. */
 static void compare_finalists(measuring *m, const tgl_candidate *choice)
@@ -314,16 +327,15 @@ static void compare_finalists(measuring *m, const tgl_candidate *choice)
     char own[TGL_KERNEL_STRING_SIZE];
     finalist of[1 + FINALISTS];
     tgl_measured *lines;
+    if (!has_time(m)) return;
     const int lines_count = tgl_wisdom_find(m->dev->wisdom, m->shape, &lines);
     int count = 0, others = 0;
     tgl_candidate_string(choice, own, sizeof own);
-    for (int i = 0; i < lines_count; i++) {
+    for (int i = 0; i < lines_count && count < 1 + FINALISTS; i++) {
         const bool is_own = strcmp(lines[i].kernel, own) == 0;
-        if (lines[i].stale != NULL || lines[i].is_sustained || (!is_own && others == FINALISTS))
+        if (lines[i].stale != NULL || lines[i].is_sustained || (!is_own && others == FINALISTS) ||
+            !make_finalist(m, &lines[i], &of[count]))
             continue;
-        of[count].line = lines[i];
-        if (make_plan(m, lines[i].kernel, &of[count].plan) != TGL_OK) continue;
-        tgl_wisdom_source(&of[count].plan->list, of[count].line.source);
         count++;
         others += !is_own;
     }

@@ -86,10 +86,10 @@ static void dmma_split(const tgl_shape *s, const tgl_choice *choice, struct tgl_
     args->splits = (int)tgl_ceil_div(s->k, args->k_chunk);
 }
 
-/* Bytes of local memory that a thread may use. If a warp has fewer than 64 rows, an iteration of
- * its main loop multiplies two stages. This leaves few registers for the code after the loop: NVRTC
- * 13.5 spills up to 72 bytes there, once per unit, and none in the main loop. NVRTC 13.0 spills
- * none. */
+/* Bytes of local memory that a thread may use. With fewer than 48 rows, an iteration of a warp's
+ * main loop, which multiplies two stages, leaves few registers for the code after the loop:
+ * NVRTC 13.5 spills up to 72 bytes there, once per unit, and none in the main loop. NVRTC 13.0
+ * spills none. */
 static int spill_limit(const dmma_row *t)
 {
     return t->wm < 48 ? 80 : 0;

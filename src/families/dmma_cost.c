@@ -30,7 +30,8 @@ static const double LONE = 0.9;           /* factor on share with at most one wa
 static const double RESIDENT_TAIL = 1.08; /* factor on the cycles after the main loop in full waves,
                                             if several blocks are resident */
 static const double MEMORY_SHARE = 0.98; /* fraction of tgl_chip.memory_rate that the loads reach */
-static const double L2_SHARE = 1.17;     /* the same of tgl_chip.l2_rate, if L2 were alone */
+/* Rate of reads from L2 beside arithmetic, as a multiple of tgl_chip.l2_rate. */
+static const double L2_SHARE = 1.17;
 /* The exponent p: arithmetic of x seconds, memory accesses of y and reads of L2 of z seconds
  * overlap, and take (x^p + y^p + z^p)^(1/p) together (docs/notes/2026-11-26-gpu-planner.md). */
 static const double OVERLAP = 4;
@@ -111,9 +112,7 @@ void tgl_dmma_predict_time(const tgl_chip *chip, const tgl_shape *s, const dmma_
     const double multiply = cycles / (1e6 * chip->clock_mhz);
     const double memory = tgl_operand_bytes(s) / (MEMORY_SHARE * chip->memory_rate);
     const double l2 = l2_seconds(chip, s, g, steps);
-    c->compute = START_SECONDS +
-                 pow(pow(multiply, OVERLAP) + pow(memory, OVERLAP) + pow(l2 / L2_SHARE, OVERLAP),
-                     1 / OVERLAP);
+    c->compute = START_SECONDS + overlapped(multiply, memory, l2);
     if (g->step.blocks > chip->sms) c->compute += TGL_LATE_LAUNCH_SECONDS;
     c->memory = START_SECONDS + memory;
     c->l2 = START_SECONDS + l2;
@@ -131,8 +130,8 @@ void tgl_dmma_bound_start(const tgl_chip *chip, const tgl_shape *s, const dmma_g
     b->depth = tgl_ceil_div(s->k, DMMA_BK);
     b->memory = tgl_operand_bytes(s) / (MEMORY_SHARE * chip->memory_rate);
     b->l2 = l2_seconds(chip, s, g, b->tiles * (double)b->depth);
-    b->start =
-        TGL_LAUNCH_SECONDS + START_SECONDS + (b->tiles > chip->sms ? TGL_LATE_LAUNCH_SECONDS : 0);
+    b->start = TGL_LAUNCH_SECONDS + START_SECONDS +
+               (g->step.blocks > chip->sms ? TGL_LATE_LAUNCH_SECONDS : 0);
     b->step = dmma_step_cycles(chip, s, g, 1);
     for (int blocks = 2; blocks <= resident; blocks++)
         b->step = fmin(b->step, dmma_step_cycles(chip, s, g, blocks) / blocks);

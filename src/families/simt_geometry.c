@@ -111,10 +111,10 @@ static void simt_split_tiles(const tgl_chip *chip, const tgl_shape *s, const tgl
 
 bool tgl_simt_is_inside(const tgl_shape *s, const simt_row *t, int vec_a, int vec_b)
 {
-    /* It changes only narrow copies of MN-major operands, and with BK 16 those of K-major operands.
-     */
+    /* The macro changes only narrow copies of MN-major operands, and with a BK of 16 or more those
+     * of K-major operands. */
     const bool is_narrow = (s->trans_a && vec_a < 4) || (!s->trans_b && vec_b < 4);
-    const bool has_steps = t->bk >= 16 && (!s->trans_a || s->trans_b);
+    const bool has_steps = t->bk >= 16 && (!s->trans_a || s->trans_b) && !tgl_has_groups_of_rows(s);
     return (is_narrow || has_steps) && !s->is_bundle && s->pairs_b == 0 && s->m >= t->bm &&
            s->n >= t->bn;
 }

@@ -47,9 +47,9 @@ enum {
     LEFT_START_CYCLES = 615,
     LEFT_CYCLES = 44, /* additional cycles of a step of K, if the left operand is in registers */
 };
-/* The fraction of a tail that does not overlap with a main loop, except that of an SM's last tile,
- * which does not overlap at all. TURN: consumers that alternate (each has tiles of its own, and one
- * multiplies while another stores). BLOCK: several blocks on an SM. */
+/* The part of a tail that the main loop of another consumer (TAIL_OF_TURN: consumers that
+ * alternate) or of another block of the SM (TAIL_OF_BLOCK) does not hide. The last tail of an SM is
+ * never hidden. */
 static const double TAIL_OF_TURN = 0.7;
 static const double TAIL_OF_BLOCK = 0.5;
 /* Factor on the time of alternating consumers that store D^T, or rows that do not begin at
@@ -454,8 +454,8 @@ double tgl_wgmma_least_of_splits(wgmma_bound *b, int splits)
 /* ---- The bound of all choices ---------------------------------------------------------------- */
 
 /* A bound for whole tiles or one for split tiles, whichever is smaller. Whole tiles: a block has
- * all of K. Split tiles: at best all SMs have the same number of steps, and clusters of two blocks
- * add the sums of each tile. In both cases requests to L2 are not counted, because clusters may
+ * all of K. Split tiles: at best all SMs have the same number of steps, and each tile has two
+ * splits. In both cases requests to L2 are not counted, because clusters may
  * share them. */
 double tgl_wgmma_least_of_all(const wgmma_bound *b)
 {
@@ -468,8 +468,10 @@ double tgl_wgmma_least_of_all(const wgmma_bound *b)
     const double whole =
         waves * (double)g->depth * least_step_cycles(&parts, waves > 1 ? t->min_blocks : 1) +
         exposed_tails(t, waves) * b->tail;
-    const double split = even_cycles(b, copy) + b->tail + REDUCE_IN_CLUSTER +
-                         4.0 * t->bm * t->bn / CLUSTER_BYTES_A_CLOCK;
+    const double sums = 4.0 * t->bm * t->bn;
+    const double add = fmin(REDUCE_IN_CLUSTER + sums / CLUSTER_BYTES_A_CLOCK,
+                            REDUCE_CYCLES + 3 * sums / SUM_BYTES_A_CLOCK);
+    const double split = even_cycles(b, copy) + b->tail + add;
     const bool splits = !t->alternates && g->depth >= 2 * WGMMA_SPLIT_DEPTH_MIN;
     return least_with(b, splits && split < whole ? split : whole, b->tiles * (double)g->depth);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * mpi_large: rank 0 of 2 sends a message of more bytes than MPI counts in one message.
+ * mpi_large: rank 0 of 2 sends a message of more than MESSAGE_MAX bytes (dist/transport_mpi.c),
+ * which is counted in blocks.
  */
 #include "tegula/mpi.h"
 
