@@ -240,11 +240,13 @@ static void compare_padding(const check_case *c, const unsigned char *after, che
     }
     memcpy(rest, after, (size_t)result->size * size);
     for (int64_t b = 0; b < p->batch; b++)
-        for (int64_t i = 0; i < p->m; i++)
-            for (int64_t j = 0; j < p->n && check_groups_has_row(c, b, i); j++) {
+        for (int64_t i = 0; i < p->m; i++) {
+            if (!check_groups_has_row(c, b, i)) continue;
+            for (int64_t j = 0; j < p->n; j++) {
                 const size_t at = (size_t)check_view_index(&result->view, b, i, j) * size;
                 memcpy(rest + at, result->image + at, size);
             }
+        }
     int64_t at = 0;
     while (at < result->size && memcmp(rest + at * size, result->image + at * size, size) == 0)
         at++;
@@ -262,12 +264,15 @@ void check_case_compare(const check_case *c, const unsigned char *after, error_s
     const check_buffer *result = check_case_result(c);
     verdict->text[0] = '\0';
     const int64_t parts = element_parts(result->type), columns = p->n * parts;
-    for (int64_t b = 0; b < p->batch; b++)
-        for (int64_t i = 0; i < p->m; i++)
-            for (int64_t q = 0; q < columns && check_groups_has_row(c, b, i); q++) {
-                const int64_t j = q / parts, d = check_groups_result(c, b);
-                const reference_element *reference = &c->reference[(d * p->m + i) * columns + q];
-                const double bound = check_groups_bound(c, b);
+    for (int64_t b = 0; b < p->batch; b++) {
+        const reference_element *references =
+            &c->reference[check_groups_result(c, b) * p->m * columns];
+        const double bound = check_groups_bound(c, b);
+        for (int64_t i = 0; i < p->m; i++) {
+            if (!check_groups_has_row(c, b, i)) continue;
+            for (int64_t q = 0; q < columns; q++) {
+                const int64_t j = q / parts;
+                const reference_element *reference = &references[i * columns + q];
                 const double x =
                     element_get(result->type, after,
                                 check_view_index(&result->view, b, i, j) * parts + q % parts);
@@ -281,6 +286,8 @@ void check_case_compare(const check_case *c, const unsigned char *after, error_s
                          c->d.size > 0 ? 'D' : 'C', b, i, j, x, q % parts == 1 ? "i" : "",
                          reference->value, error, bound);
             }
+        }
+    }
     compare_padding(c, after, verdict);
 }
 
