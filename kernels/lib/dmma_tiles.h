@@ -86,8 +86,9 @@
 #define CONSUMER_THREADS (CONSUMERS * 32)
 /* SETS_REGISTERS: whether warps change their number of registers. A thread starts with 168
  * registers if the block has 384 threads, and with 128 if it has 512 or two blocks of 256 threads
- * are resident. Warp tiles of 48 and 64 rows, and 12 consumer warps, need more. The producer is then a whole warpgroup, because setmaxnreg acts
- * on warpgroups, and gives up most of its registers. */
+ * are resident. Warp tiles of 48 and 64 rows, and 12 consumer warps, need more. The producer is
+ * then a whole warpgroup, because setmaxnreg acts on warpgroups, and gives up most of its
+ * registers. */
 #define SETS_REGISTERS     (WM > 32 || CONSUMERS == 12)
 #define PRODUCER_REGISTERS (CONSUMERS == 8 ? 40 : 32)
 #define CONSUMER_REGISTERS (CONSUMERS == 12 ? 160 : CONSUMERS == 8 ? 232 : 224)
