@@ -205,7 +205,7 @@ static void batch_mma_predict_time(const tgl_chip *chip, const tgl_shape *s,
     const double bytes = tgl_operand_bytes(s);
     const double stream = bytes / tgl_stream_rate(chip, active, in_flight);
     const double around = BLOCK_CYCLES * ceil(c->blocks / slots) / clock;
-    c->memory = pow(pow(stream, OVERLAP) + pow(work, OVERLAP), 1 / OVERLAP) + around;
+    c->memory = tgl_overlapped(stream, work, 0, OVERLAP) + around;
     c->compute = around + TILE_CYCLES * turns * ceil(k / bk) / clock;
     c->l2 = bytes / chip->l2_rate;
 }

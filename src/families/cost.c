@@ -121,6 +121,15 @@ double tgl_operand_bytes(const tgl_shape *s)
                                (double)tgl_type_size(s->type_d) * m * n);
 }
 
+double tgl_overlapped(double x, double y, double z, double exponent)
+{
+    const double longest = tgl_larger(x, tgl_larger(y, z));
+    if (longest <= 0) return 0;
+    return longest *
+           pow(pow(x / longest, exponent) + pow(y / longest, exponent) + pow(z / longest, exponent),
+               1 / exponent);
+}
+
 double tgl_stream_rate(const tgl_chip *chip, double blocks, double in_flight)
 {
     const double covered = blocks * in_flight / (chip->memory_rate * MEMORY_LATENCY);

@@ -79,6 +79,10 @@ bool tgl_predict_occupancy(const tgl_chip *chip, int shared_bytes_unaligned, tgl
 /* FMAs of the CUDA cores of an SM per clock, with sums of this type. */
 double tgl_fma_lanes(const tgl_chip *chip, tgl_type sums);
 
+/* The time of three parts that overlap, (x^p + y^p + z^p)^(1/p), p = exponent: little more than the
+ * longest part, unless two are equal. */
+double tgl_overlapped(double x, double y, double z, double exponent);
+
 /* Bytes of A and B of all problems, and of D. */
 double tgl_operand_bytes(const tgl_shape *shape);
 

@@ -60,7 +60,7 @@ static double dmma_step_cycles(const tgl_chip *chip, const tgl_shape *s, const d
 static double dmma_tail_cycles(const tgl_shape *s, const dmma_geometry *g, int splits)
 {
     const double elements = (double)g->row->bm * g->row->bn;
-    const bool is_single = g->exchanged || s->ldd % 2 != 0;
+    const bool is_single = g->exchanged || tgl_store_width(s) == 1;
     const double tail = TILE_CYCLES + (g->row->slices - 1) * SLICE_CYCLES +
                         (double)tgl_type_size(s->type_d) * elements /
                             (is_single ? SINGLE_BYTES_A_CLOCK : STORE_BYTES_A_CLOCK);
@@ -89,13 +89,6 @@ static double l2_seconds(const tgl_chip *chip, const tgl_shape *s, const dmma_ge
     return steps * DMMA_LINE_BYTES * dmma_stage_lines(s, g->row) / chip->l2_rate;
 }
 
-/* The seconds that arithmetic, memory accesses and reads of L2 take together. */
-static double overlapped(double multiply, double memory, double l2)
-{
-    return pow(pow(multiply, OVERLAP) + pow(memory, OVERLAP) + pow(l2 / L2_SHARE, OVERLAP),
-               1 / OVERLAP);
-}
-
 void tgl_dmma_predict_time(const tgl_chip *chip, const tgl_shape *s, const dmma_geometry *g,
                            tgl_candidate *c)
 {
@@ -112,7 +105,7 @@ void tgl_dmma_predict_time(const tgl_chip *chip, const tgl_shape *s, const dmma_
     const double multiply = cycles / (1e6 * chip->clock_mhz);
     const double memory = tgl_operand_bytes(s) / (MEMORY_SHARE * chip->memory_rate);
     const double l2 = l2_seconds(chip, s, g, steps);
-    c->compute = START_SECONDS + overlapped(multiply, memory, l2);
+    c->compute = START_SECONDS + tgl_overlapped(multiply, memory, l2 / L2_SHARE, OVERLAP);
     if (g->step.blocks > chip->sms) c->compute += TGL_LATE_LAUNCH_SECONDS;
     c->memory = START_SECONDS + memory;
     c->l2 = START_SECONDS + l2;
@@ -139,7 +132,8 @@ void tgl_dmma_bound_start(const tgl_chip *chip, const tgl_shape *s, const dmma_g
 
 static double dmma_least_with(const dmma_bound *b, double cycles)
 {
-    return b->start + overlapped(cycles / (1e6 * b->chip->clock_mhz), b->memory, b->l2);
+    return b->start + tgl_overlapped(cycles / (1e6 * b->chip->clock_mhz), b->memory,
+                                     b->l2 / L2_SHARE, OVERLAP);
 }
 
 /* The number of splits of a tile if each split has `chunk` steps of K; 1 if chunk is 0. */

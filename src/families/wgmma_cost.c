@@ -65,8 +65,8 @@ static const double NARROW_LINES = 0.52;
 /* Factor on the time to copy a tile in lines of 16 elements, if the tile has several boxes of such
  * lines. */
 static const double LINES_OF_16 = 3.4;
-static const double OVERLAP = 7.2;        /* exponent of overlapped() within an SM */
-static const double MEMORY_OVERLAP = 3.0; /* exponent of overlapped() for SMs and memory */
+static const double OVERLAP = 7.2;        /* exponent of tgl_overlapped() within an SM */
+static const double MEMORY_OVERLAP = 3.0; /* exponent of tgl_overlapped() for SMs and memory */
 /* The requests of an operand take 1 + LARGER_OPERAND * share times as long, where share is the
  * operand's fraction of the bytes of A and B: the larger operand misses L2 more often. */
 static const double LARGER_OPERAND = 0.17;
@@ -80,17 +80,6 @@ static const double HALF_SECTORS = 0.66;
  * H100, whose memory is slower: times on an H200 hardly depend on it. With 0.17 the planner chose
  * tiles of 128x128 for large squares on an H100, which take up to twice the time there. */
 static const double MISSES = 0.25;
-
-/* The time of three parts that overlap, (x^p + y^p + z^p)^(1/p), p = exponent: little more than the
- * longest part, unless two are equal. */
-static double overlapped(double x, double y, double z, double exponent)
-{
-    const double longest = tgl_larger(x, tgl_larger(y, z));
-    if (longest <= 0) return 0;
-    return longest *
-           pow(pow(x / longest, exponent) + pow(y / longest, exponent) + pow(z / longest, exponent),
-               1 / exponent);
-}
 
 /* The fraction of an operand's lines (`bytes` bytes each) that lie in two lines of L2 (128 bytes).
  * Lines are assumed to begin at each multiple of `unit` equally often. Lines of repacked copies
@@ -242,7 +231,7 @@ typedef double step_cycles(const step_parts *parts, double resident);
 
 static double wgmma_step_cycles(const step_parts *p, double resident)
 {
-    return overlapped(p->multiply, p->copy, LATENCY_CYCLES / (resident * p->stages), OVERLAP);
+    return tgl_overlapped(p->multiply, p->copy, LATENCY_CYCLES / (resident * p->stages), OVERLAP);
 }
 
 /* Bytes of sums that an SM stores per clock. */
@@ -286,8 +275,7 @@ static double exposed_tails(const wgmma_row *t, double waves)
 
 static bool is_slow_turn(const tgl_shape *s, const wgmma_geometry *g)
 {
-    const int64_t line = s->ldd * (int64_t)tgl_type_size(s->type_d);
-    return g->row->alternates && (g->exchanged || line % 16 != 0);
+    return g->row->alternates && (g->exchanged || tgl_store_width(s) == 1);
 }
 
 /* Cycles of the busiest SM for units that begin together, each with `depth` steps of K. is_split:
@@ -345,7 +333,8 @@ void tgl_wgmma_predict_time(const tgl_chip *chip, const tgl_shape *s, const wgmm
     const double memory = memory_bytes(&traffic, all_steps(g)) / chip->memory_rate;
     c->blocks = (double)g->step.blocks;
     c->is_uneven = g->whole > 0;
-    c->compute = start + overlapped(cycles / (1e6 * chip->clock_mhz), memory, 0, MEMORY_OVERLAP);
+    c->compute =
+        start + tgl_overlapped(cycles / (1e6 * chip->clock_mhz), memory, 0, MEMORY_OVERLAP);
     c->memory = start + memory;
     c->l2 = start + all_steps(g) * WGMMA_LINE_BYTES *
                         ((double)t->bm / g->cluster_columns + (double)t->bn / g->cluster_rows) /
@@ -354,9 +343,9 @@ void tgl_wgmma_predict_time(const tgl_chip *chip, const tgl_shape *s, const wgmm
 
 /* ---- Lower bounds ---------------------------------------------------------------------------- */
 
-/* Lower bounds of wgmma_step_cycles() and of overlapped() for two parts. They need no pow().
+/* Lower bounds of wgmma_step_cycles() and of tgl_overlapped() for two parts. They need no pow().
  *
- * Let the longest part be 1, and x and y the others. overlapped() is S^(1/p) with S = 1 + x^p +
+ * Let the longest part be 1, and x and y the others. tgl_overlapped() is S^(1/p) with S = 1 + x^p +
  * y^p. Let e = x^q + y^q with q >= p. As x, y <= 1, S is at least 1 + e, and e is at most 2. The
  * root is concave, so on [0, 2] the function (1 + e)^(1/p) lies above its chord: S^(1/p) >= 1 +
  * SLOPE * e with SLOPE = (3^(1/p) - 1) / 2. Here q = 8. For two parts y = 0: e is at most 1, SLOPE
