@@ -38,8 +38,7 @@ static const double SUSTAINED_SECONDS = 0.25; /* time after which the power limi
                                                  clock */
 
 /* No wave of compilations begins after this many budgets of host time. By default this is half a
- * second, within which 10 % of the kernels of 200 shapes compile (docs/notes/2026-11-28-gpu.md), so
- * that a new product usually waits for one wave, whose slowest kernel takes 1 to 3 s. */
+ * second, so that a new product usually waits for one wave, whose slowest kernel takes 1 to 3 s. */
 static const double COMPILE_BUDGETS = 2.5;
 
 /* The same for budgets from SUSTAINED_BUDGET on: who has so much time wants all candidates, also
@@ -93,21 +92,32 @@ static tgl_status warm_up(measuring *m, const tgl_plan *plan, double *seconds)
     return TGL_OK;
 }
 
+/* *sample := the seconds of a run of a plan, which takes about `each` seconds; 0 if the budget does
+ * not suffice for one. */
+static tgl_status take_sample(measuring *m, const tgl_plan *plan, double each, double *sample)
+{
+    const int runs = runs_of_sample(m, each);
+    *sample = 0;
+    if (runs == 0) return TGL_OK;
+    TGL_TRY(run(m, plan, runs, sample));
+    *sample /= runs;
+    return TGL_OK;
+}
+
 /* Takes samples of a plan. *line := their median and spread. If the warm-up uses up the budget, its
  * last run is the only sample: without a sample, every later plan of a large product would measure
  * again. Returns TGL_OK with line->samples = 0 if the budget was used up before. */
 static tgl_status take_samples(measuring *m, const tgl_plan *plan, tgl_measured *line)
 {
-    double samples[SAMPLES], seconds;
+    double samples[SAMPLES], sample;
     int count = 0;
     line->samples = 0;
     if (m->used >= m->budget) return TGL_OK;
     TGL_TRY(warm_up(m, plan, &samples[0]));
     for (; count < SAMPLES; count++) {
-        const int runs = runs_of_sample(m, samples[count == 0 ? 0 : count - 1]);
-        if (runs == 0) break;
-        TGL_TRY(run(m, plan, runs, &seconds));
-        samples[count] = seconds / runs;
+        TGL_TRY(take_sample(m, plan, samples[count == 0 ? 0 : count - 1], &sample));
+        if (sample == 0) break;
+        samples[count] = sample;
         if (samples[count] > HOPELESS * m->best) {
             count++;
             break;
@@ -116,17 +126,6 @@ static tgl_status take_samples(measuring *m, const tgl_plan *plan, tgl_measured 
     if (count == 0) count = 1;
     tgl_effort_summarise(samples, count, line);
     return TGL_OK;
-}
-
-/* Takes a sample of a plan whose run takes about `each` seconds. Returns false if the budget does
- * not suffice, or the driver fails. */
-static bool take_sample(measuring *m, const tgl_plan *plan, double each, double *sample)
-{
-    const int runs = runs_of_sample(m, each);
-    double seconds;
-    if (runs == 0 || run(m, plan, runs, &seconds) != TGL_OK) return false;
-    *sample = seconds / runs;
-    return true;
 }
 
 /* Runs the plan until the power limit determines the clock, then takes samples. If the budget is
@@ -300,7 +299,9 @@ static void measure_rounds(measuring *m, finalist *of, int count)
     int rounds = 0;
     for (bool goes_on = true; goes_on && rounds < SAMPLES; rounds += goes_on)
         for (int i = 0; i < count && goes_on; i++)
-            goes_on = take_sample(m, of[i].plan, of[i].line.seconds, &of[i].samples[rounds]);
+            goes_on =
+                take_sample(m, of[i].plan, of[i].line.seconds, &of[i].samples[rounds]) == TGL_OK &&
+                of[i].samples[rounds] > 0;
     for (int i = 0; i < count && rounds > 0; i++) {
         tgl_effort_summarise(of[i].samples, rounds, &of[i].line);
         tgl_wisdom_add(m->dev->wisdom, m->shape, &of[i].line);
