@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "gpu_ranks.h"
+#include "few_allocations.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -57,36 +58,6 @@ __attribute__((visibility("default"))) FILE *fopen(const char *filename, const c
 /* ---- Memory ---------------------------------------------------------------------------------- */
 
 int spare_allocations = -1;
-static _Thread_local int allocations_left = -1; /* of this thread; -1: no limit */
-
-#ifndef OWN_ALLOCATOR
-/* Whether an allocation fails. It fails for calls of libtegula_dist only. */
-static bool is_exhausted(const void *caller)
-{
-    Dl_info info;
-    if (allocations_left < 0 || dladdr(caller, &info) == 0 || info.dli_fname == NULL ||
-        strstr(info.dli_fname, "libtegula_dist") == NULL)
-        return false;
-    return allocations_left == 0 || allocations_left-- == 0;
-}
-
-void *__libc_malloc(size_t size);
-void *__libc_calloc(size_t count, size_t size);
-void *__libc_realloc(void *memory, size_t size);
-
-__attribute__((visibility("default"))) void *malloc(size_t size)
-{
-    return is_exhausted(__builtin_return_address(0)) ? NULL : __libc_malloc(size);
-}
-__attribute__((visibility("default"))) void *calloc(size_t nmemb, size_t size)
-{
-    return is_exhausted(__builtin_return_address(0)) ? NULL : __libc_calloc(nmemb, size);
-}
-__attribute__((visibility("default"))) void *realloc(void *ptr, size_t size)
-{
-    return is_exhausted(__builtin_return_address(0)) ? NULL : __libc_realloc(ptr, size);
-}
-#endif
 
 /* ---- Ranks ----------------------------------------------------------------------------------- */
 

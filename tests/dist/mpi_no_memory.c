@@ -3,45 +3,15 @@
  * mpi_no_memory: gives rank 1 more and more host memory, until it suffices to open a communicator
  * and to run a product. All ranks must return the same status, and none may wait for rank 1.
  */
+#include "few_allocations.h"
 #include "tegula/mpi.h"
 
-#include <dlfcn.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 enum { SIZE = 8, ALLOCATIONS_MAX = 200, TIMEOUT = 20, SECONDS = 5 /* less than TIMEOUT */ };
-
-static int allocations_left = -1; /* by the libraries for distributed products; -1: no limit */
-
-static bool is_exhausted(const void *caller)
-{
-    Dl_info info;
-    if (allocations_left < 0 || dladdr(caller, &info) == 0 || info.dli_fname == NULL ||
-        (strstr(info.dli_fname, "libtegula_dist") == NULL &&
-         strstr(info.dli_fname, "libtegula_mpi") == NULL))
-        return false;
-    return allocations_left == 0 || allocations_left-- == 0;
-}
-
-void *__libc_malloc(size_t size);
-void *__libc_calloc(size_t count, size_t size);
-void *__libc_realloc(void *memory, size_t size);
-
-__attribute__((visibility("default"))) void *malloc(size_t size)
-{
-    return is_exhausted(__builtin_return_address(0)) ? NULL : __libc_malloc(size);
-}
-__attribute__((visibility("default"))) void *calloc(size_t nmemb, size_t size)
-{
-    return is_exhausted(__builtin_return_address(0)) ? NULL : __libc_calloc(nmemb, size);
-}
-__attribute__((visibility("default"))) void *realloc(void *ptr, size_t size)
-{
-    return is_exhausted(__builtin_return_address(0)) ? NULL : __libc_realloc(ptr, size);
-}
 
 /* Opens a communicator and computes a product, of which the ranks exchange parts of A, B and C. */
 static tgl_status multiply(tgl_device *dev)

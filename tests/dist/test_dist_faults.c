@@ -4,8 +4,10 @@
  * all ranks return the same status, and none waits longer than the timeout.
  */
 #include "thread_transport.h"
+#ifndef OWN_ALLOCATOR
+#include "few_allocations.h"
+#endif
 
-#include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -373,41 +375,15 @@ static void whole_numbers(void **state)
 }
 
 #ifndef OWN_ALLOCATOR
-/* The allocations that one rank may still make. When it has no memory left, all ranks return the
- * error, and none waits. */
-static _Thread_local int mallocs_left = -1; /* -1: no limit */
-
-/* Whether malloc() fails. It fails for calls of libtegula_dist only. */
-static bool is_exhausted(const void *caller)
-{
-    Dl_info info;
-    if (mallocs_left < 0 || dladdr(caller, &info) == 0 || info.dli_fname == NULL ||
-        strstr(info.dli_fname, "libtegula_dist") == NULL)
-        return false;
-    return mallocs_left == 0 || mallocs_left-- == 0;
-}
-
-void *__libc_malloc(size_t size);
-void *__libc_calloc(size_t count, size_t size);
-void *malloc(size_t size);
-void *calloc(size_t count, size_t size);
-__attribute__((visibility("default"))) void *malloc(size_t size)
-{
-    return is_exhausted(__builtin_return_address(0)) ? NULL : __libc_malloc(size);
-}
-__attribute__((visibility("default"))) void *calloc(size_t count, size_t size)
-{
-    return is_exhausted(__builtin_return_address(0)) ? NULL : __libc_calloc(count, size);
-}
-
+/* When a rank has no memory left, all ranks return the error, and none waits. */
 static void run_without_memory(int rank, tgl_dist *dist, tgl_device *dev, void *argument)
 {
     (void)dev;
     given *g = &inputs[rank];
     correct(g);
-    if (rank == ODD) mallocs_left = *(const int *)argument;
+    if (rank == ODD) allocations_left = *(const int *)argument;
     results[rank] = multiply(dist, g);
-    mallocs_left = -1;
+    allocations_left = -1;
     correct(g);
     if (multiply(dist, g) != TGL_OK) results[rank] = TGL_COMMUNICATION;
 }
