@@ -184,10 +184,11 @@ static introduction introduce(nccl_transport *t, tgl_status status, bool uses_nc
 /* Fails if a rank has failed, with its status. */
 static tgl_status check_parts(const nccl_transport *t, const introduction *all)
 {
+    enum { PREFIX = 30 /* characters of the rank's number, at most */ };
     for (int rank = 0; rank < t->ranks; rank++)
         if (all[rank].status != TGL_OK)
-            return dist_fail((tgl_status)all[rank].status, "rank %d: %.370s", rank,
-                             all[rank].message);
+            return dist_fail((tgl_status)all[rank].status, "rank %d: %.*s", rank,
+                             DIST_MESSAGE_SIZE - PREFIX, all[rank].message);
     return TGL_OK;
 }
 

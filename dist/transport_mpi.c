@@ -108,9 +108,8 @@ static tgl_status mpi_begin(void *given, const tgl_dist_message *messages, int c
     group *g = s->groups;
     while (g < s->groups + GROUPS && g->is_used)
         g++;
-    if (g == s->groups + GROUPS || count > 2 * s->ranks) {
+    if (g == s->groups + GROUPS || count > 2 * s->ranks)
         return fail(s, "too many groups of messages, or messages in a group");
-    }
     g->is_used = true;
     g->count = 0;
     for (int i = 0; i < count; i++)
