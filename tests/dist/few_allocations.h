@@ -8,7 +8,7 @@
 
 #include <dlfcn.h>
 #include <stdbool.h>
-#include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* How many allocations the libraries may still make in this thread; -1: no limit. */
@@ -29,9 +29,6 @@ static bool is_exhausted(const void *caller)
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t count, size_t size);
 void *__libc_realloc(void *memory, size_t size);
-void *malloc(size_t size);
-void *calloc(size_t nmemb, size_t size);
-void *realloc(void *ptr, size_t size);
 
 __attribute__((visibility("default"))) void *malloc(size_t size)
 {
