@@ -23,9 +23,9 @@ struct tgl_dist {
  * rank without free memory can still tell the others that it has none. */
 enum { DIST_ROOM = 1024 };
 
-/* The memory of a communicator: allocates, fills in, and frees it. After dist_fill() the
- * communicator owns the transport. dist_reserve() returns NULL without memory; dist_discard()
- * accepts NULL and does not close the transport. */
+/* dist_reserve() allocates the memory of a communicator, and returns NULL if there is none.
+ * dist_fill() makes it a communicator, which owns the transport. dist_discard() frees the memory
+ * but does not close the transport; NULL is accepted. */
 tgl_dist *dist_reserve(int ranks);
 void dist_fill(tgl_dist *reserved, const tgl_dist_transport *transport, tgl_device *dev,
                const tgl_dist_machine *machine);

@@ -210,8 +210,8 @@ static bool has_several_hosts(const nccl_transport *t, const introduction *all)
     return false;
 }
 
-/* Makes the tables of the blocks of each rank that this rank will map. They get longer in a run
- * only if a rank's pool has had very many blocks. */
+/* Makes, for each rank, the table of the blocks of its pool that this rank will map. A run makes a
+ * table longer only if the pool has had more than BLOCKS blocks. */
 static bool make_tables(nccl_transport *t)
 {
     enum { BLOCKS = 512 };

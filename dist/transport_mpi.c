@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The transport for MPI: nonblocking sends and receives of host memory. Waiting
- * for messages is a loop of MPI_Testall() with a deadline, so that a rank that has died gives a
- * status and not a hang. All memory is allocated when the transport is made, before the ranks agree
- * that all have it: later a rank without memory would leave the others waiting.
+ * The transport for MPI: nonblocking sends and receives of host memory. Waiting for messages is a
+ * loop of MPI_Testall() with a deadline, so that a rank that has died gives a status and not a
+ * hang. All memory is allocated when the transport is made, before the ranks agree that all have
+ * it: later a rank without memory would leave the others waiting.
  */
 #include "tegula/mpi.h"
 
@@ -42,7 +42,8 @@ typedef struct state {
     char *copies; /* of an all-gather: ROUND_BYTES of each rank, then ROUND_BYTES of this rank */
 } state;
 
-/* For a message to and one from each rank, of two parts each. */
+/* The most requests of a group: a message to each rank and one from each rank, in at most two parts
+ * each (begin_message()). */
 static size_t requests_of_group(int ranks)
 {
     return 4 * (size_t)ranks;

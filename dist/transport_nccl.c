@@ -81,7 +81,7 @@ void nccl_lose(nccl_transport *t)
 }
 
 /* Leaves the context after an operation of a run. After a failure this rank takes no part in later
- * operations: the other ranks must not wait for it. */
+ * operations (nccl_lose()). */
 static tgl_status finish(nccl_transport *t, tgl_status status)
 {
     if (status != TGL_OK) nccl_lose(t);

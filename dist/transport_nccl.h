@@ -63,7 +63,8 @@ typedef struct nccl_transport {
     CUevent before; /* recorded in `stream` at begin(); `sending` waits for it */
     nccl_group groups[NCCL_GROUPS];
 
-    /* buffers of gather_round(), NCCL_ROUND_BYTES per rank and more */
+    /* buffers of gather_round(): NCCL_ROUND_BYTES for each rank, then as many for this rank's own
+     * data */
     char *round_host, *round_device;
     rendezvous *meeting;     /* shared memory of the ranks; NULL: NCCL moves the data */
     uint32_t *flags;         /* this rank's flags; NULL: none */
@@ -82,7 +83,7 @@ static inline size_t nccl_flag_count(const nccl_transport *t)
 tgl_dist_transport nccl_transport_table(nccl_transport *t);
 
 /* These functions need the context to be current.
- *   nccl_gather  an all-gather by NCCL; all[r*bytes]: the bytes of rank r; NULL: those of the
+ *   nccl_gather  an all-gather by NCCL; all[r*bytes]: the bytes of rank r. all NULL: those of the
  *                last round stay in round_host
  *   nccl_finish  waits for a call that returned ncclInProgress; returns NCCL's result
  *   nccl_settle  as nccl_finish, but calls nccl_lose() after a failure, and returns a status

@@ -17,8 +17,8 @@
 #include <time.h>
 
 static const double sample_seconds = 2e-3; /* minimum duration of a sample */
-/* Calls of this duration wake the sleeping threads of a library: ten times the 0.1 ms after which
- * Linux usually runs a thread that was woken, a guess. */
+/* Calls for this time wake the sleeping threads of a library. It is ten times 0.1 ms, our guess of
+ * the time that Linux takes to run a thread that was woken. */
 static const double wake_seconds = 1e-3;
 enum { ROUNDS_MIN = 5, CALLS_MAX = 1 << 20, CEILING_SAMPLES = 2 };
 
@@ -121,8 +121,8 @@ static reference_element apply_epilogue(const contest *t, const contest_check *c
 
 /* The greatest error e (reference.h) that an element of this contestant's result may have. All
  * contestants compute in the arithmetic of the problem's compute mode. A peer (another library) may
- * also round partial sums to the type of the result. Sums that tensor cores cut are not allowed
- * for: the inputs, and so the errors, have both signs. */
+ * also round partial sums to the type of the result. The bound leaves out error_of_cut_sums(): the
+ * inputs of the bench have both signs, so that the errors of truncated sums do not add up. */
 static double bound_of(const contest *t, const contestant *c, bool has_epilogue)
 {
     const tgl_problem *p = &t->problem;

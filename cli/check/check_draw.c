@@ -361,8 +361,8 @@ void check_draw(const check_drawing *from, random_state *r, check_case *c)
         c->beta_imag = random_once_in(r, 2) ? 0 : draw_scalar(r, accumulator);
     }
     if ((p.k == 0 || from->grouped) && (isnan(c->alpha) || isnan(c->alpha_imag)))
-        c->alpha = 1,
-        c->alpha_imag = 0; /* BLAS does not define whether a NaN alpha has an effect if k is 0 */
+        c->alpha = 1, c->alpha_imag = 0; /* BLAS does not define whether a NaN alpha has an effect
+                                            if k is 0, as it may be in a group */
     c->inputs = random_kind(r, p.type_a);
     /* error_of_rounded_inputs() assumes that rounding to TF32 changes a number by at most 2^-11 of
      * its value, which is not true for denormal numbers. */

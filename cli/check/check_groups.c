@@ -19,7 +19,7 @@ void check_groups_draw(random_state *r, tgl_problem *p)
     p->group_form = p->grouping == TGL_GROUPED_MASKED || random_once_in(r, 2) ? TGL_GROUP_SIZES
                                                                               : TGL_GROUP_ENDS;
     if (p->grouping != TGL_GROUPED_DEPTH) p->order = TGL_ROW_MAJOR;
-    if (p->batch > 1) return; /* the groups of a batch of small products */
+    if (p->batch > 1) return; /* a batch of small products: they become the groups */
     p->batch = random_int(r, 1, random_once_in(r, 4) ? 40 : 9);
     if (p->grouping == TGL_GROUPED_MASKED) p->m = (p->m + p->batch - 1) / p->batch;
 }
@@ -32,7 +32,8 @@ void check_groups_join(check_case *c, tgl_problem *p)
     if (rows) p->stride_c = p->stride_d = c->c.view.batch = c->d.view.batch = 0;
 }
 
-/* Draws the size of a group of which `left` rows or k are left for `groups` groups. */
+/* Draws the size of the next group. left: the rows or k that the last `groups` groups, this one
+ * among them, divide among them. */
 static int64_t draw_group(random_state *r, int64_t left, int64_t groups)
 {
     const int64_t even = left / groups;
@@ -41,7 +42,8 @@ static int64_t draw_group(random_state *r, int64_t left, int64_t groups)
     return random_int(r, 0, 2 * even + 1 < left ? 2 * even + 1 : left);
 }
 
-/* Draws the sizes. With TGL_GROUPED_MASKED each group has up to `total`, else all together. */
+/* Draws the sizes. With TGL_GROUPED_MASKED each group has at most `total` rows. Otherwise all
+ * groups together have at most `total` rows or k. */
 static void draw_sizes(random_state *r, check_case *c, int64_t total)
 {
     const int64_t count = c->problem.batch;

@@ -11,11 +11,12 @@
 /* Draws the grouping and the number of groups. *p has the sizes of one product. */
 void check_groups_draw(random_state *r, tgl_problem *p);
 
-/* Gives the matrices that have all groups one behind the other the stride 0. */
+/* Sets the batch strides to 0 of the matrices that contain all groups, one behind the other. */
 void check_groups_join(check_case *c, tgl_problem *p);
 
-/* Draws the size of each group: zeros, groups of about the same size, one group that has all. Sets
- * the bound of each group (c->bound is that for the whole k). False: out of memory. */
+/* Draws the size of each group. Groups may be empty or of about equal size, or one group may have
+ * everything. Sets the bound of each group; c->bound is the one for the whole k. False: out of
+ * memory. */
 bool check_groups_fill(random_state *r, check_case *c);
 
 /* Whether product b computes row i of its D. */

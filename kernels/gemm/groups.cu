@@ -85,13 +85,15 @@ static __device__ __forceinline__ int group_of_span(const struct group_chunk *ch
     return low;
 }
 
-/* The span number `number` of the `count` spans of a group. Its rows are set by the caller. */
+/* Span number `number` of the `count` spans of a group, with its place in its band. The caller sets
+ * the other members. */
 static __device__ __forceinline__ struct tgl_group_span span_in_band(int number, int count,
                                                                      int band_max)
 {
     struct tgl_group_span span = {0};
     const int bands = (count + band_max - 1) / band_max, height = (count + bands - 1) / bands;
-    const int rest = count - number / height * height; /* from the band's first span on */
+    const int rest = count - number / height * height; /* spans from the band's first one to the
+                                                          group's last one */
     span.in_band = (short)(number % height);
     span.band_spans = (short)(rest < height ? rest : height);
     return span;

@@ -83,14 +83,15 @@
 #define STAGE                                                                                      \
     ((A_SIZE + TILE_SIZE(BN, B_ALONG_K) + ALL_BANKS - 1) / ALL_BANKS * ALL_BANKS + ALL_BANKS / 2)
 
-/* The first of four rows, and of four columns, of D that thread number `thread` of a group
- * computes; i, j: a row and a column of acc, j a multiple of 4. */
+/* The row of D of row i of acc in thread number `thread` of a group, and the column of D of column
+ * j of acc. j: a multiple of 4; the columns of acc from j to j + 3 are neighbours in D. */
 #define RESULT_ROW(thread, i)    ((thread) / LANES_N * 4 + (i) / 4 * 4 * LANES_M + (i) % 4)
 #define RESULT_COLUMN(thread, j) ((thread) % LANES_N * 4 + (j)*LANES_N)
 
-/* SHARES_RESULTS: all threads of a warp compute the same product. Rows of D that are not aligned to
- * 16 bytes are then exchanged by way of shared memory. RESULTS: its size, in elements of A and B:
- * two times four results of each thread. */
+/* SHARES_RESULTS: whether all threads of a warp compute the same product. If rows of D are not
+ * aligned for stores of four elements, the lanes then exchange results through shared memory.
+ * RESULTS: the size of this memory, in elements of A and B; it holds two times four results of each
+ * thread. */
 #define SHARES_RESULTS  (GROUP % 32 == 0)
 #define RESULTS_OF_WARP (32 * 4)
 #define RESULTS                                                                                    \
@@ -112,9 +113,9 @@ struct tile {
     int inside, depth;
 };
 
-/* How a group copies a tile: VEC elements at once, `per_line` copies a line. Thread t of the group
- * copies the same place of every STEP'th line, so that addresses take additions only. A chunk is as
- * many copies of a thread as are issued without a branch between them. */
+/* How a group copies a tile: `vec` elements at once, with PER_LINE copies for each line. A thread
+ * copies the same place of every STEP'th line, so that addresses take additions only. The copies of
+ * a thread are divided into chunks. Between the copies of a chunk there is no branch. */
 #define PER_LINE(edge, vec, k_major) (((k_major) ? BK : (edge)) / (vec))
 #define LINES(edge, k_major)         ((k_major) ? (edge) : BK)
 #define STEP(edge, vec, k_major)     (GROUP / PER_LINE(edge, vec, k_major))
@@ -123,7 +124,7 @@ struct tile {
 #error "GROUP: a multiple of the copies of a line"
 #endif
 
-/* The copies of a thread: `count` in all, at most CHUNK_MAX of a chunk. */
+/* The most copies of a chunk. */
 enum { CHUNK_MAX = 8 };
 
 /* A thread's part of a tile, from its next chunk on. */
@@ -141,7 +142,9 @@ static __device__ __forceinline__ int small_batch_distance(const struct small_ba
                                                            const int edge, const bool k_major)
 {
     if (!k_major) return i * step * edge;
-    /* Chunks begin at the same place of four lines if 8 * step is a multiple of 4. */
+    /* The number of times that the distance passes padding, which lies behind every four lines. If
+     * step divides 4 or is a multiple of 4, the number is the same for all threads and chunks,
+     * because chunks begin at multiples of four lines. */
     const bool is_fixed = step % 4 == 0 || 4 % step == 0;
     const int fours = is_fixed ? i * step / 4 : (p->line + i * step) / 4 - p->line / 4;
     return i * step * BK + fours * PACK;
@@ -197,8 +200,8 @@ static __device__ __forceinline__ void small_batch_copy_chunk(const struct small
             copy_some(p, i, edge, vec, k_major, STORE, &loaded[i]);
 }
 
-/* Issues this thread's copies of a tile. Chunks of lines of k that are not multiplied are left
- * out. */
+/* Issues this thread's copies of a tile. The lines of an MN-major tile are its k: chunks whose k
+ * are not multiplied are left out. */
 static __device__ __forceinline__ void small_batch_copy_tile(element_t *shared,
                                                              const struct tile *tile,
                                                              const int edge, const int vec,

@@ -55,7 +55,8 @@
  *
  * The tensor maps are three-dimensional: the contiguous dimension, the other one, and the batch.
  */
-/* lib/wgmma_line_scales.h has the factors of rows and columns, for lib/epilogue.h. */
+/* Whether the factors of rows and columns are in shared memory (lib/wgmma_line_scales.h). For
+ * lib/epilogue.h. */
 #define STAGED_FACTORS (SCALE_A == SCALE_LINE || SCALE_B == SCALE_LINE)
 
 #include "lib/dynamic_shared.h"

@@ -33,8 +33,9 @@
 #define RUN(edge, vec) ((edge) / (32 * (vec)))
 /* BY_STEPS: whether the lines that a thread copies are equal distances apart, and none lies outside
  * of the matrix. The distances are then equal in all threads: they take uniform registers, and only
- * the first address takes registers of the thread. Tiles with BK 8 have few copies, and schedules
- * that were measured without BY_STEPS. Groups of rows end within a tile. */
+ * the first address takes registers of the thread. It is off for tiles with BK 8, because they have
+ * few copies and their schedules were measured without it, and for groups of rows, because these
+ * may end within a tile. */
 #define BY_STEPS(edge, vec, order)                                                                 \
     (INSIDE && BK >= 16 && GROUPED != 1 && ((order) == K_MAJOR || BY_LINES(edge, vec, order)))
 /* FEW_ADDRESSES: whether the global addresses of a thread's copies of an MN-major tile, or of its

@@ -169,8 +169,8 @@ typedef float4 four_sums;
 #endif
 
 /* *to += the sums of `count` blocks, of which the first is at `from`. A thread loads the sums of
- * BLOCKS_AT_ONCE blocks before it adds them: it waits for L2 once for all of them. In F64 those of
- * two blocks spill in the main loop. */
+ * BLOCKS_AT_ONCE blocks before it adds them: it waits for L2 once for all of them. In F64
+ * BLOCKS_AT_ONCE is 1: with 2 the compiler spills registers in the main loop. */
 enum { BLOCKS_AT_ONCE = ACCUMULATE == TYPE_F64 ? 1 : 4 };
 static __device__ __forceinline__ void add_sums_of(four_sums *to, const accumulate_t *from,
                                                    int count)

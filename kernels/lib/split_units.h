@@ -45,9 +45,9 @@ typedef float4 sum_vector;
 #define HAS_ROOM_FOR(units) (SUM_REGISTERS * ((units) + 1) + OTHER_REGISTERS <= SUM_ROOM)
 
 /* The number of units whose sums a thread loads together before it adds them. With small tiles it
- * would otherwise wait for L2 once per unit. From tiles of SATURATING bytes on the loads of one
- * unit suffice: L2 delivers about 64 bytes a clock to an SM after about 600 clocks, 38 KB together.
- */
+ * would otherwise wait for L2 once per unit. With tiles of SATURATING bytes or more the loads of
+ * one unit suffice: an SM gets about 64 bytes a clock from L2, with a latency of about 600 clocks,
+ * so that 38 KB in flight reach this rate. */
 enum { SATURATING = 1 << 16, TILE_SUM_BYTES = BM * BN * (int)sizeof(accumulate_t) };
 enum {
     UNITS_AT_ONCE = TILE_SUM_BYTES >= SATURATING ? 1

@@ -39,7 +39,7 @@
 #define ALL_BOXES     (M_STEPS * SPANS)
 #define BOXES_AT_ONCE (TMA_STORES >= ALL_BOXES ? ALL_BOXES : 1)
 
-/* The end of the rows that boxes of the unit may have: those of its group, or of D. */
+/* Where the rows end that boxes of the unit may store: the end of its group, or of D. */
 static __device__ __forceinline__ int end_of_boxes(const struct tgl_gemm_args *args,
                                                    const struct unit *u)
 {
@@ -51,15 +51,17 @@ static __device__ __forceinline__ int end_of_boxes(const struct tgl_gemm_args *a
 #endif
 }
 
-/* Whether TMA can store a consumer's rows, because they are in boxes of which the unit stores all
- * rows in D, or none. row: the first of the rows. */
+/* Whether TMA can store a consumer's rows: the tile does not overlap its neighbour, and each box
+ * has either only rows of the unit's group or none of them. row: the first of the consumer's rows.
+ */
 static __device__ __forceinline__ bool has_whole_boxes(const struct unit *u, int row)
 {
     bool are_whole = u->left == u->own_left && u->right == u->own_right;
 #if GROUPED == 1
 #pragma unroll
     for (int i = 0; i < M_STEPS; i++) {
-        const int rows = u->end - (row + i * PART_ROWS); /* from `end` on: those of another group */
+        const int rows = u->end - (row + i * PART_ROWS); /* those from u->end on are of another
+                                                            group */
         are_whole = are_whole && (rows >= 64 || rows <= 0);
     }
 #else

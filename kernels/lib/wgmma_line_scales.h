@@ -2,9 +2,9 @@
  *
  * Scale factors of rows of A and of columns of B (SCALE_LINE) in gemm/wgmma.cu. A consumer copies
  * the factors of a unit's rows and columns into shared memory while it multiplies the unit. The
- * epilogue reads them there. When it loaded them from global memory, 80 loads for each 64 columns
- * of a warp's sums, the product of 4096 cubed in e4m3 took 1.2 times as long as with one factor for
- * each matrix (bench/results/h200/scaled.csv of commit 712796dc).
+ * epilogue reads them there. When it read them from global memory, a product of 4096 cubed in e4m3
+ * took 1.2 times as long as one with a single factor for each matrix
+ * (bench/results/h200/scaled.csv of commit 712796dc).
  */
 #ifndef TGL_WGMMA_LINE_SCALES_H
 #define TGL_WGMMA_LINE_SCALES_H
@@ -15,8 +15,8 @@
 
 #if STAGED_FACTORS
 
-/* Rows of the tile for which a consumer keeps factors: all of them if its parts are not adjacent.
- */
+/* Rows of the left tile for which a consumer keeps factors: all rows of the tile if the consumer's
+ * rows are not adjacent. */
 #define LEFT_FACTORS (TAKES_TURNS ? BM : WM)
 /* The first of these rows. */
 #define FIRST_FACTOR_ROW(u, group) ((u)->left + (TAKES_TURNS ? 0 : CONSUMER_ROW(group)))
@@ -28,7 +28,8 @@ struct line_factors {
 };
 
 /* Called by all threads of a consumer: requests copies of the factors of `count` lines of an
- * operand from line `first` on. Lines behind the last one take its factor. */
+ * operand from line `first` on. extent: the number of lines of the operand. Lines behind its last
+ * one get the factor of the last one. */
 static __device__ __forceinline__ void request_factors(float *to, const float *factors,
                                                        const int count, int first, int extent)
 {
@@ -70,7 +71,7 @@ static __device__ __forceinline__ void request_line_factors(struct line_factors 
 }
 
 /* Called by all threads of a consumer: waits for the factors, and lets the epilogue use them. If
- * alpha is 0, the factors of A and B do not count, not even Inf and NaN. */
+ * alpha is 0, the factors of A and B are ignored, even if they are Inf or NaN. */
 static __device__ __forceinline__ void use_line_factors(struct epilogue_operands *with,
                                                         const struct tgl_gemm_args *args,
                                                         struct line_factors *factors,

@@ -9,12 +9,12 @@
  * in the group table, which gemm/groups.cu sets to 0 before each launch. Results do not depend on
  * which block computes a tile.
  *
- * Only the producer knows the counter. It hands each unit to the consumers through a ring in
- * shared memory, which has barriers like those of lib/stage_ring.h. After the last unit it hands
- * over END_OF_UNITS.
+ * Only the producer reads the counter. It hands each unit to the consumers through a ring in shared
+ * memory, which has barriers like those of lib/stage_ring.h. After the last unit it hands over
+ * END_OF_UNITS.
  *
- * Blocks of a cluster need neighbouring units. They have fixed lists, and so have products with
- * factors of blocks: with the counter they took 0.95 to 1.19 times as long
+ * Blocks of a cluster need neighbouring units. They have fixed lists. Products with block scale
+ * factors have fixed lists, too: with the counter they took 0.95 to 1.19 times as long
  * (docs/notes/2026-11-29-gpu.md).
  */
 #ifndef TGL_WGMMA_QUEUE_H
@@ -69,7 +69,8 @@ static __device__ __forceinline__ void next_in_list(struct unit_list *list)
 
 #if HAS_QUEUE
 
-#define QUEUE_UNITS  4    /* units may be as short as a stage; as in wgmma_geometry.c */
+/* QUEUE_UNITS: several, because a unit may take only one stage. wgmma_geometry.c has it, too. */
+#define QUEUE_UNITS  4
 #define END_OF_UNITS (-1) /* `steps` of the unit after the last one */
 
 struct unit_queue {
@@ -90,7 +91,7 @@ static __device__ __forceinline__ void make_queue(struct unit_queue *queue)
 #define QUEUE_PLACE(count)  ((count) % QUEUE_UNITS)
 #define QUEUE_PARITY(count) ((count) / QUEUE_UNITS & 1)
 
-/* Called by the producer: takes the next unit that no block has. */
+/* Called by the producer: takes the number of the next unit that no block has yet. */
 static __device__ __forceinline__ void take_unit(const struct tgl_gemm_args *args,
                                                  struct unit_list *list)
 {

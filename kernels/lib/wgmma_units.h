@@ -171,7 +171,8 @@ static __device__ __forceinline__ struct band find_band(const struct tgl_gemm_ar
                                                         int number, int rows, int columns)
 {
 #if GROUPED_LEFT
-    /* The tiles before a band are all those of the spans before it. */
+    /* A band of r spans has r * columns consecutive tiles, and so the result is a row of the tile's
+     * band, but not always the tile's own row. */
     const int row = number / columns;
     const struct tgl_group_span span = group_table(args)->spans[row];
     const struct band band = {row - span.in_band, span.band_spans};

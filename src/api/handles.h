@@ -38,8 +38,8 @@ void tgl_plan_release(tgl_plan *plan);
 tgl_status tgl_plan_find(tgl_device *dev, const tgl_shape *shape, void *stream, tgl_plan **plan);
 
 /* As tgl_plan_find(), but measures nothing. For parts of a product whose sizes may differ in each
- * run, such as groups. If the device measures plans, the next tgl_plan_find() for the shape
- * replaces the plan by a measured one. */
+ * run, such as groups. If the device measures plans, the next tgl_plan_find() for the shape outside
+ * of a capture replaces the plan by a measured one. */
 tgl_status tgl_plan_find_estimate(tgl_device *dev, const tgl_shape *shape, tgl_plan **plan);
 
 /* Returns an error for features that only plans support: scalars in device memory, D other than

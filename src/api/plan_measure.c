@@ -41,8 +41,8 @@ static const double SUSTAINED_SECONDS = 0.25; /* time after which the power limi
  * second, so that a new product usually waits for one wave, whose slowest kernel takes 1 to 3 s. */
 static const double COMPILE_BUDGETS = 2.5;
 
-/* The same for budgets from SUSTAINED_BUDGET on: who has so much time wants all candidates, also
- * where few processors compile. */
+/* The same for budgets from SUSTAINED_BUDGET on: a caller with so much time wants all candidates to
+ * be measured, even if few processors compile them. */
 static const double PATIENT_BUDGETS = 10;
 
 /* The state of measuring one product. */
@@ -308,8 +308,8 @@ static void measure_rounds(measuring *m, finalist *of, int count)
     }
 }
 
-/* Makes a finalist of a line of the wisdom. False: it cannot run, or the line is of another source
- * of its kernel. */
+/* Makes a finalist of a line of the wisdom. Returns false if the plan cannot be made, or if the
+ * kernel's source has changed since the line was measured. */
 static bool make_finalist(const measuring *m, const tgl_measured *line, finalist *f)
 {
     char source[TGL_SOURCE_SIZE];
@@ -321,8 +321,8 @@ static bool make_finalist(const measuring *m, const tgl_measured *line, finalist
     return false;
 }
 
-/* Makes the finalists, the planner's choice and the fastest other candidates that were measured in
- * bursts, and measures them in rounds. */
+/* Measures the finalists in rounds: the planner's choice and the fastest other candidates that were
+ * measured in bursts. */
 static void compare_finalists(measuring *m, const tgl_candidate *choice)
 {
     char own[TGL_KERNEL_STRING_SIZE];

@@ -64,8 +64,8 @@ enum { TGL_CUDA_PROPERTIES = 24 };
 
 typedef struct tgl_cuda {
     tgl_driver driver;
-    tgl_nvrtc nvrtc;        /* handle NULL: only kernels of the archive run. version 0: no NVRTC was
-                               found; else it does not compile for this GPU */
+    tgl_nvrtc nvrtc;        /* handle NULL: only kernels of the archive run, because no NVRTC was
+                               found (version 0), or because it does not compile for this GPU */
     char why_no_nvrtc[256]; /* with handle NULL: the error message */
     tgl_cache *cache;
     struct tgl_archive *archive;

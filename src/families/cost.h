@@ -80,7 +80,7 @@ bool tgl_predict_occupancy(const tgl_chip *chip, int shared_bytes_unaligned, tgl
 double tgl_fma_lanes(const tgl_chip *chip, tgl_type sums);
 
 /* The time of three parts that overlap, (x^p + y^p + z^p)^(1/p), p = exponent: little more than the
- * longest part, unless two are equal. */
+ * longest part, unless another part is about as long. */
 double tgl_overlapped(double x, double y, double z, double exponent);
 
 /* Bytes of A and B of all problems, and of D. */

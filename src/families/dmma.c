@@ -14,9 +14,9 @@
 /* ---- Configurations -------------------------------------------------------------------------- */
 
 /* Columns: name, BM, BN, WM, SLICES, AHEAD, STAGES, MIN_BLOCKS, registers, share. Configurations
- * with slices (_s2, _s4) are for launches of few tiles: the slices give each warp scheduler one or
- * two warps, even if an SM has only one block. Tiles of 96 rows or columns are for numbers of tiles
- * that would leave SMs idle in the last wave with others. */
+ * with slices (_s2, _s4) are for launches of few tiles: the slices give each warp scheduler one to
+ * three warps, even if an SM has only one block. Tiles of 96 rows or columns are for products whose
+ * last wave would leave many SMs idle with other tiles. */
 // clang-format off
 static const dmma_row dmma_rows[] = {
     {"dmma_128x128", 128, 128, 64, 1, 2,  6, 1, 168, 0.94},

@@ -33,7 +33,8 @@ enum {
     PLAIN_BYTES_A_CLOCK = 14,      /* rate of copies through registers */
     SINGLE_COPY_BYTES_A_CLOCK = 7, /* copies of 8-bit elements one by one: an estimate */
 };
-/* Fraction of the rates of mma.sync, fragments and cp.async that the main loop reaches. */
+/* Fraction of the rates of mma.sync, fragments and cp.async that the main loop reaches. F64_...: in
+ * products of f64. */
 static const double LOOP_SHARE = 0.95, F64_LOOP_SHARE = 0.88;
 /* Fraction of tgl_chip.memory_rate that the kernel reaches. THIN_...: with tiles of 16 rows or
  * columns. */

@@ -119,9 +119,9 @@ bool tgl_simt_is_inside(const tgl_shape *s, const simt_row *t, int vec_a, int ve
            s->n >= t->bn;
 }
 
-/* Registers of a thread. With INSIDE, or with wide copies of one operand, few addresses take
- * registers (BY_STEPS and FEW_ADDRESSES in kernels/lib/simt_copies.h). Tiles with BK 32 of two
- * K-major operands are an exception: ptxas computes many addresses ahead. */
+/* Registers of a thread. With INSIDE, with wide copies of one operand, or with a complex B, few
+ * addresses take registers (BY_STEPS and FEW_ADDRESSES in kernels/lib/simt_copies.h). Tiles with BK
+ * 32 of two K-major operands are an exception: ptxas computes many addresses ahead. */
 static int simt_registers(const tgl_shape *s, const simt_row *t, int vec_a, int vec_b)
 {
     const bool is_ahead = t->bk > 16 && !s->trans_a && s->trans_b;

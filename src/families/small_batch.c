@@ -139,9 +139,9 @@ enum {
     TILE_CYCLES = 1000,   /* minimum cycles of a block for one tile of K (bk elements) */
 };
 static const double FFMA_SHARE = 0.55; /* fraction of the time of FFMAs that loads do not hide */
-/* Cycles of an SM for a warp's copy instruction of 16 bytes per thread, and of fewer bytes. Fitted
- * when a copy took 18 instructions. It takes 6 since, and five products of
- * docs/notes/2026-11-29-gpu.md now take 0.8 to 1.4 of the prediction. */
+/* Cycles of an SM for a warp's copy instruction of 16 bytes per thread, and of fewer bytes. They
+ * were fitted to an older kernel, in which a copy took 18 instructions instead of 6. Five products
+ * take 0.8 to 1.4 times the predicted time (docs/notes/2026-11-29-gpu.md). */
 static const double COPY_CYCLES = 6.5, NARROW_COPY_CYCLES = 13;
 
 /* Lines of a tile that a thread copies between two branches: CHUNK_MAX of the kernel. */

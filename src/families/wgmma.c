@@ -217,7 +217,7 @@ static void set_groups(const tgl_partition *of, wgmma_geometry *g)
     if (!tgl_has_groups_of_rows(s)) return;
     const int64_t others = g->exchanged ? g->tile_rows : g->tile_columns;
     const int64_t spans = tgl_group_spans_max(s, g->step.group_tile);
-    if (!g->exchanged) /* bands have rows of one group, which may be larger than others */
+    if (!g->exchanged) /* a band has rows of one group, and one group may have all rows */
         g->step.args.raster = tgl_square_raster(of->chip, g->row->bm, g->row->bn, 1, spans);
     g->step.blocks = tgl_persistent_blocks(of->chip, g->row->min_blocks, g->cluster_blocks,
                                            spans * others * g->cluster_blocks);

@@ -265,8 +265,8 @@ static double start_cycles(const tgl_shape *s, const wgmma_geometry *g)
            (wgmma_left_in_registers(s, g) ? LEFT_START_CYCLES : 0);
 }
 
-/* The number of tails in the time of an SM with `waves` units: a tail may overlap with the main
- * loop of another consumer or block. */
+/* How many of the tails of an SM's `waves` units add to the SM's time. Main loops of another
+ * consumer or block hide a part of each tail except the last one. */
 static double exposed_tails(const wgmma_row *t, double waves)
 {
     const double of_each = t->alternates ? TAIL_OF_TURN : t->min_blocks > 1 ? TAIL_OF_BLOCK : 1;
@@ -444,8 +444,7 @@ double tgl_wgmma_least_of_splits(wgmma_bound *b, int splits)
 
 /* A bound for whole tiles or one for split tiles, whichever is smaller. Whole tiles: a block has
  * all of K. Split tiles: at best all SMs have the same number of steps, and each tile has two
- * splits. In both cases requests to L2 are not counted, because clusters may
- * share them. */
+ * splits. In both cases requests to L2 are not counted, because clusters may share them. */
 double tgl_wgmma_least_of_all(const wgmma_bound *b)
 {
     const wgmma_geometry *g = &b->g;

@@ -178,9 +178,9 @@ static int factor_bytes(const tgl_shape *s, const wgmma_geometry *g)
 static int queue_bytes(const tgl_shape *s, const wgmma_geometry *g)
 {
     enum {
-        QUEUE_UNITS = 4,
-        UNIT = 13 * sizeof(int),
-        BARRIERS = 2 * 8 /* as in lib/wgmma_queue.h */
+        QUEUE_UNITS = 4,         /* as in lib/wgmma_queue.h */
+        UNIT = 13 * sizeof(int), /* struct unit of lib/wgmma_units.h */
+        BARRIERS = 2 * 8         /* two mbarriers */
     };
     const bool has_queue = s->grouping != TGL_GROUPED_NONE && g->cluster_blocks == 1 &&
                            !tgl_shape_has_blocked_scales(s);

@@ -128,8 +128,8 @@ static bool rows_share_few_sets(const plan_input *in)
            in->largest.rows * in->shape->k * in->element > in->l2;
 }
 
-/* The least columns of a rectangle of C for which copies of the rows of A are faster to read, even
- * if they do not share few sets; INT64_MAX: there are none. */
+/* The number of columns of a rectangle of C from which on packed copies of the rows of A are faster
+ * to read, even if the rows do not share few sets; INT64_MAX: they never are. */
 static int64_t copy_columns(const plan_input *in)
 {
     return in->model->copy_min_columns > 0 ? in->model->copy_min_columns : INT64_MAX;
