@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the planner says of its choices: tgl_explain() and its errors.
+ * What the planner says of its choices: tgl_chip_explain(), tgl_plan_explain(), and their errors.
  */
 #include "plan_shape.h"
 

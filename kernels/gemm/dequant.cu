@@ -39,11 +39,11 @@
 /* ---- Shared memory --------------------------------------------------------------------------- */
 
 /* Where a lane reads in each stage: offsets of its bytes of the warp's first unit. In mma.sync a
- * lane has row g = lane / 4 of both operands, and the k of t = lane % 4. Row g of a fragment is the
- * row of weights whose number has the bits of g in reverse order: with the swizzle of TMA, the
- * lanes that read at the same time then use all banks. These are 8, 16 or 32 lanes, which read 16,
- * 8 or 4 bytes each of 2, 4 or 8 rows. Bit 0 of g moves a row's pieces by 4 places, bit 1 by 2, and
- * bit 2 by 1. */
+ * lane has row g = lane / 4 of both operands, and the k of t = lane % 4. Row g of a fragment is row
+ * r of the weights, where r is g with its three bits in reverse order. The swizzle of TMA puts the
+ * 16-byte piece c of row r in place c ^ r: bit 0 of g thus moves the pieces of a row by 4 places,
+ * bit 1 by 2, and bit 2 by 1. The lanes that read at the same time therefore use all banks. These
+ * are 8, 16 or 32 lanes, which read 16, 8 or 4 bytes each, from 2, 4 or 8 successive g. */
 struct lane {
     int weights; /* of row g of the warp's weights */
     int a;       /* of row g of A, without A_AT */

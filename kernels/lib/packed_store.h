@@ -81,8 +81,8 @@ static __device__ __forceinline__ void pack_results(const struct tgl_gemm_args *
     }
 }
 
-/* Stores eight elements. The simulator reports stores that go beyond the end of a row, so on the
- * simulator they are stored one by one. */
+/* Stores eight elements of the line, which may be in two rows of D. The simulator reports a store
+ * that crosses the end of a row, so there the elements are stored one by one. */
 static __device__ __forceinline__ void store_word(element_d *to, uint4 word)
 {
 #ifdef TGL_SIM

@@ -16,9 +16,9 @@ struct tgl_repack_job {
     long long pitch; /* distance between two lines of the result */
     long long stride_from, stride_to; /* distance between two matrices of the batch */
     int lines, length;
-    int blocks_along; /* blocks that each write a part of a line */
-    int blocks_down;  /* number of such groups of blocks in a matrix; each group has lines of its
-                         own */
+    int blocks_along; /* number of blocks that divide the same lines among them */
+    int blocks_down;  /* number of groups of lines in a matrix: blocks_along blocks copy each group
+                       */
 };
 
 struct tgl_repack_args {

@@ -49,7 +49,8 @@ static __device__ __forceinline__ char *piece_of(char *span, int line, int piece
 
 #include "lib/wgmma_residual.h"
 
-/* Whether results of 16 bits are stored by this file. */
+/* Whether the kernel can store results as packed 16-bit values, by this file or by
+ * lib/wgmma_boxes.h. */
 #define HAS_PACKED (D_HAS_16_BITS && !AMAX && (!RESIDUAL || RESIDUAL_HAS_PIECES))
 
 #if HAS_PACKED

@@ -289,7 +289,7 @@ static int count_team(crew *c, int threads)
     return team;
 }
 
-/* Gives a worker member `thread` of a task. False: the worker is not idle. */
+/* Gives a worker member `thread` of a task. False: the worker is not idle, or must end. */
 static bool assign(worker *w, thread_pool_task *task, int thread)
 {
     uint32_t word = atomic_load_explicit(&w->word, memory_order_relaxed);

@@ -131,8 +131,8 @@ static void count(tgl_arenas *arenas, const tgl_arena *arena, size_t more, size_
 }
 
 /* Frees the memory and the row of the least recently used arena that was not used in the latest
- * `age` runs. Returns false if there is none. A thread that starts to wait for the arena in the
- * meantime finds it empty. Must be called in relaxed capture mode. */
+ * `age` runs. Returns false if there is none, or if it cannot be freed now. A thread that starts to
+ * wait for the arena in the meantime finds it empty. Must be called in relaxed capture mode. */
 static bool evict_one(const tgl_cuda *cuda, uint64_t age)
 {
     tgl_arenas *arenas = cuda->arenas;

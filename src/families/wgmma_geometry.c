@@ -21,7 +21,8 @@ bool tgl_wgmma_has_room_for_left(const wgmma_row *t)
         LOADED = 2 * 16, /* registers of the left fragments: two stages, 64 rows */
         OTHERS = 56
     };
-    static const int consumer_registers[] = {[2] = 232, [3] = 160}; /* as in gemm/wgmma.cu */
+    static const int consumer_registers[] = {
+        [2] = 232, [3] = 160}; /* CONSUMER_REGISTERS of the kernel */
     const int rows_of_consumer = t->bm / (t->alternates ? 1 : t->consumers);
     const int registers = t->consumers > 1 ? consumer_registers[t->consumers] : t->registers;
     return rows_of_consumer / 64 * (t->bn / 2 + LOADED) + OTHERS <= registers;
@@ -33,7 +34,8 @@ static int room_to_promote(const tgl_shape *s, const wgmma_geometry *g)
 {
     /* Registers of a single consumer, by its launch bounds. */
     enum { MAX = 255, MAX_OF_TWO_BLOCKS = 168 };
-    static const int consumer_registers[] = {[2] = 232, [3] = 160}; /* as in gemm/wgmma.cu */
+    static const int consumer_registers[] = {
+        [2] = 232, [3] = 160}; /* CONSUMER_REGISTERS of the kernel */
     const wgmma_row *t = g->row;
     const int bound = t->min_blocks > 1 ? MAX_OF_TWO_BLOCKS : MAX;
     const int lone = tgl_shape_has_blocked_scales(s) ? bound : t->registers;

@@ -9,8 +9,9 @@
 #include "plan/widen.h"
 #include "problem/describe.h"
 
-/* Why no kernel can compute these groups, a static text; NULL: no such reason. The limits of m and
- * k are on the sum of all groups; the planner itself sees a batch of groups of average size. */
+/* Why no kernel can compute these groups, a static text; NULL: no such reason. Here m and k are
+ * those of all groups together, or m is that of one group (TGL_GROUPED_MASKED); the planner itself
+ * sees a batch of groups of average size. */
 static const char *groups_fault(const tgl_shape *s)
 {
     if (s->grouping == TGL_GROUPED_NONE) return NULL;

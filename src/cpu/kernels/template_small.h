@@ -185,7 +185,9 @@ INLINE void NAME(small_panel)(const int nv, const cpu_tail tail, const tgl_small
         default:
             __builtin_unreachable(); /* 1 <= rows <= rows_max */
         }
-        __asm__ volatile("" : "+r"(rows)); /* hidden as a_row in small_tile() */
+        __asm__ volatile(""
+                         : "+r"(rows)); /* hides `rows` from the compiler: see a_row in
+                                           small_tile() */
         x.a += rows * x.a_row;
         x.c += rows * x.ldc;
     }
