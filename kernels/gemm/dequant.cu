@@ -248,10 +248,11 @@ static __device__ __forceinline__ void add_depths(float *acc, char *stages)
 
 /* acc += the products of k from `from` to `to`. All threads copy and multiply, except that the warp
  * that would be the producer if rows were aligned is idle. */
-static __device__ __forceinline__ void multiply(float (*acc)[COLUMNS][4],
-                                                const struct tgl_gemm_args *args,
-                                                const struct block_operands *o, char *stages,
-                                                const struct lane *lane, int from, int to)
+static __device__ __forceinline__ void dequant_multiply(float (*acc)[COLUMNS][4],
+                                                        const struct tgl_gemm_args *args,
+                                                        const struct block_operands *o,
+                                                        char *stages, const struct lane *lane,
+                                                        int from, int to)
 {
     struct copies copies = first_copies(args, o, from);
     const bool is_idle = threadIdx.x >= COPIERS;
@@ -274,7 +275,7 @@ static __device__ __forceinline__ void multiply(float (*acc)[COLUMNS][4],
     }
 }
 
-/* As multiply(), in a warp that only multiplies, because the producer copies. */
+/* As dequant_multiply(), in a warp that only multiplies, because the producer copies. */
 static __device__ __forceinline__ void consume(float (*acc)[COLUMNS][4],
                                                const struct block_operands *o, struct ring *ring,
                                                const char *stages, const struct lane *lane,
@@ -324,7 +325,7 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
     else
         consume(acc, &o, &ring, stages, &lane, from, to);
 #else
-    multiply(acc, &args, &o, stages, &lane, from, to);
+    dequant_multiply(acc, &args, &o, stages, &lane, from, to);
 #endif
     add_depths(acc[0][0], stages);
     const bool has_sums = threadIdx.x < SLICE_THREADS;

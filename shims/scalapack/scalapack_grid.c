@@ -66,7 +66,7 @@ static bool all_of(MPI_Comm comm, bool mine)
 }
 
 /* Collective: opens a libtegula_dist communicator on all ranks; NULL on all ranks if one has no
- * device or no memory. There is no timeout, as in ScaLAPACK: a rank may come late. */
+ * device or fails. There is no timeout, as in ScaLAPACK: a rank may come late. */
 static tgl_dist *open_dist(MPI_Comm comm)
 {
     const tgl_mpi_options options = {.size = sizeof options, .timeout_s = INFINITY};

@@ -270,8 +270,8 @@ static tgl_run run_of_slab(const tiled_product *p, const tile_result *result, in
 }
 
 /* Enqueues the product of one slab: *result += tile of A * tile of B. */
-static tgl_status multiply(tiled_product *p, const tgl_tile_place *at, int64_t slab,
-                           const tile_result *result)
+static tgl_status multiply_slab(tiled_product *p, const tgl_tile_place *at, int64_t slab,
+                                const tile_result *result)
 {
     const tgl_host_product *of = p->of;
     tgl_run run = run_of_slab(p, result, slab);
@@ -334,7 +334,7 @@ static tgl_status compute_tile(tiled_product *p, const tgl_tile_place *at)
     p->next_result = (index + 1) % TGL_RESULTS;
     TGL_TRY(load_c(p, at, &p->results[index]));
     for (int64_t slab = 0; slab < p->of->slabs; slab++)
-        TGL_TRY(multiply(p, at, slab, &p->results[index]));
+        TGL_TRY(multiply_slab(p, at, slab, &p->results[index]));
     TGL_TRY(send(p, at, index));
     return deliver(p, p->next_result);
 }
