@@ -371,7 +371,7 @@ static void compare_ranked(planning *p, const tgl_shape *shape, ranking *r, tgl_
 static void choose_predicted(planning *p, const tgl_shape *shape, tgl_candidate *best)
 {
     const int64_t lines = tgl_min64(shape->m, shape->n);
-    /* Whether a configuration that is made for this few rows or columns supports the product. */
+    /* Whether a configuration that is made for few rows or columns supports the product. */
     bool is_streamed = false;
     ranking r;
     int best_index = 0;
