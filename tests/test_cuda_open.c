@@ -83,6 +83,9 @@ static void without_a_compiler(void **state)
     assert_open_fails("cuda", TGL_NO_COMPILER, "/nonexistent");
     assert_open_fails("auto", TGL_NO_COMPILER,
                       "TEGULA_NVRTC"); /* there is a GPU, so the failure is reported */
+    setenv("TEGULA_NVRTC", __FILE__, 1);
+    assert_open_fails("cuda", TGL_NO_COMPILER,
+                      "TEGULA_NVRTC names no library that can be loaded: " __FILE__);
     setenv("TEGULA_NVRTC", FAKE_LIBCUDA, 1);
     assert_open_fails("cuda", TGL_NO_COMPILER, "no NVRTC");
     setenv("TEGULA_NVRTC", FAKE_LIBNVRTC, 1);

@@ -56,11 +56,33 @@ static void a_rung_is_explained(void **state)
 static void a_kernel_of_another_type_says_what_it_was_given(void **state)
 {
     (void)state;
-    const tgl_problem problem = problem_of(TGL_F64, 8, 16, 32);
-    const tgl_plan_options options = {.size = sizeof options, .kernel = "simt_64x64x16"};
-    assert_status(tgl_chip_explain("h200", &problem, &options, NULL, 0, NULL), TGL_UNSUPPORTED);
-    assert_sentence(
-        "simt_64x64x16 cannot serve f64, m=8 n=16 k=32: it multiplies f32 matrices only");
+    static const struct {
+        const char *kernel;
+        tgl_type type;
+        tgl_compute compute;
+        const char *sentence;
+    } rows[] = {
+        {"simt_64x64x16", TGL_F64, TGL_COMPUTE_DEFAULT,
+         "simt_64x64x16 cannot serve f64, m=8 n=16 k=512: it multiplies f32 matrices only"},
+        {"accurate_128x128", TGL_F16, TGL_COMPUTE_DEFAULT,
+         "accurate_128x128 cannot serve f16, m=8 n=16 k=512: it multiplies f32 matrices only"},
+        {"accurate_128x128", TGL_F32, TGL_COMPUTE_IEEE,
+         "accurate_128x128 cannot serve f32, m=8 n=16 k=512: it multiplies FP32 in compute mode "
+         "accurate only"},
+        {"wgmma_128x128", TGL_F32, TGL_COMPUTE_IEEE,
+         "wgmma_128x128 cannot serve f32, m=8 n=16 k=512: it multiplies FP32 in compute mode tf32 "
+         "only"},
+        {"wgmma_128x128", TGL_F64, TGL_COMPUTE_DEFAULT,
+         "wgmma_128x128 cannot serve f64, m=8 n=16 k=512: it multiplies f16, bf16, e4m3, e5m2, "
+         "tf32 and i8"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        tgl_problem problem = problem_of(rows[i].type, 8, 16, 512);
+        problem.compute = rows[i].compute;
+        const tgl_plan_options options = {.size = sizeof options, .kernel = rows[i].kernel};
+        assert_status(tgl_chip_explain("h200", &problem, &options, NULL, 0, NULL), TGL_UNSUPPORTED);
+        assert_sentence(rows[i].sentence);
+    }
 }
 
 static void what_cannot_be_explained(void **state)

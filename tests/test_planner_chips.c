@@ -1,13 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Plans for every chip of the table, on which most kernels were never timed: each launch is legal
- * on the chip, and the predicted time is between what the hardware allows and what is absurd.
+ * on the chip, and the predicted time is between what the hardware allows and what is absurd. And
+ * the time that planning itself takes.
  */
 #include "plan_shape.h"
 
 #include "base/error.h"
 
 #include <math.h>
+#include <time.h>
+
+/* gcc and clang say differently that a sanitizer is on. */
+#ifdef __has_feature
+#define HAS_FEATURE(x) __has_feature(x)
+#else
+#define HAS_FEATURE(x) 0
+#endif
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__) ||                               \
+    HAS_FEATURE(thread_sanitizer) || HAS_FEATURE(address_sanitizer) || !defined(__OPTIMIZE__)
+static const bool has_usual_speed = false;
+#else
+static const bool has_usual_speed = true;
+#endif
 
 enum { SHAPES = 300, THREADS_OF_BLOCK = 1024, GRID_YZ = 65535 };
 
@@ -125,8 +140,51 @@ static void plans_are_legal_and_sane(void **state)
     }
 }
 
+/* The time of this thread on a processor: other programs hardly change it. */
+static double thread_seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* The time to choose a candidate and to make its launch list, the least of several. */
+static double planning_seconds(const tgl_chip *chip, const tgl_shape *s)
+{
+    enum { ROUNDS = 3 };
+    double least = INFINITY;
+    for (int round = 0; round < ROUNDS; round++) {
+        const double start = thread_seconds();
+        const tgl_candidate c = choose_on(chip, s, NULL);
+        tgl_launch_list list = list_of(chip, s, &c);
+        least = fmin(least, thread_seconds() - start);
+        tgl_list_free(&list);
+    }
+    return least;
+}
+
+/* A program may have a new shape in each step, as decoding with a growing cache does. */
+static void plans_take_little_time(void **state)
+{
+    static const double SECONDS_MAX = 150e-6; /* on average; 30 us on an AMD EPYC (Zen 4) */
+    const tgl_chip *chip = chip_of("h200");
+    uint64_t seed = 7;
+    double all = 0;
+    (void)state;
+    if (!has_usual_speed) skip();
+    for (int number = 0; number < SHAPES; number++) {
+        const tgl_shape s = random_shape(number, &seed);
+        all += planning_seconds(chip, &s);
+    }
+    print_message("a plan takes %.0f us\n", 1e6 * all / SHAPES);
+    assert_true(all / SHAPES <= SECONDS_MAX);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(plans_are_legal_and_sane)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(plans_are_legal_and_sane),
+        cmocka_unit_test(plans_take_little_time),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

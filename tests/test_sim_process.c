@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The sim device in a process that forks, cancels threads, and limits the size of files while a
- * plan is made or a product runs.
+ * plan is made or a product runs. Children have the process ID of their parent.
  */
+#include "same_process_id.h"
 #include "support.h"
 
 #include <pthread.h>

@@ -3,6 +3,7 @@
  * The wisdom: which files and lines are read, and what the planner makes of them.
  */
 #include "plan_shape.h"
+#include "same_process_id.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -382,6 +383,31 @@ static void processes_append_at_the_same_time(void **state)
     tgl_wisdom_close(w);
 }
 
+static void fork_in_visit(const tgl_measured *lines, int count, void *wisdom)
+{
+    (void)lines, (void)count;
+    const pid_t child = fork();
+    if (child == 0) {
+        alarm(20);
+        tgl_wisdom_refresh(wisdom);
+        _exit(0);
+    }
+    int code;
+    assert_int_equal(waitpid(child, &code, 0), child);
+    assert_int_equal(code, 0);
+}
+
+/* A thread of the parent holds the lock during fork(). The child has the same process ID. */
+static void a_child_does_not_wait_for_its_parent(void **state)
+{
+    (void)state;
+    const tgl_shape s = shape_of(1, 2, 3);
+    tgl_wisdom *w = open_wisdom();
+    tgl_wisdom_add(w, &s, &measured);
+    tgl_wisdom_each(w, "", fork_in_visit, w);
+    tgl_wisdom_close(w);
+}
+
 /* Planning opens no file. A file that appears later is read by tgl_wisdom_refresh(). */
 static void the_file_is_read_when_it_is_opened(void **state)
 {
@@ -684,6 +710,7 @@ int main(void)
         TEST(settings_choose_the_file),
         TEST(an_untrusted_folder_has_no_wisdom),
         TEST(processes_append_at_the_same_time),
+        TEST(a_child_does_not_wait_for_its_parent),
         TEST(the_file_is_read_when_it_is_opened),
         TEST(a_replaced_file_is_read_again),
         TEST(a_renamed_file_is_read_from_its_start),

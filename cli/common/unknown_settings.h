@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Finds misspelt environment variables, for `tegula info` and the drop-in libraries for BLAS and
- * cuBLAS.
+ * Finds misspelt environment variables, for `tegula info` and the drop-in libraries for BLAS,
+ * cuBLAS and ScaLAPACK.
  */
 #ifndef TGL_UNKNOWN_SETTINGS_H
 #define TGL_UNKNOWN_SETTINGS_H

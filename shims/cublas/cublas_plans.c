@@ -132,7 +132,8 @@ static context_device *find_device(const void *context, unsigned long long id)
     return device;
 }
 
-/* Opens the device of the current context. The caller must hold `lock`. NULL: out of memory. */
+/* Opens the device of the current context. The caller must hold `lock`. NULL: there is no memory,
+ * or the stack of the thread is too small; the next product tries again. */
 static context_device *open_device(void *context, unsigned long long id)
 {
     const tgl_device_options options = {.size = sizeof options, .current_context = 1};
@@ -143,7 +144,12 @@ static context_device *open_device(void *context, unsigned long long id)
     device->context = context;
     device->id = id;
     device->next = atomic_load(&devices);
-    if (tgl_device_open("cuda", &options, &device->dev) != TGL_OK) {
+    const tgl_status status = tgl_device_open("cuda", &options, &device->dev);
+    if (status == TGL_NO_MEMORY) {
+        free(device);
+        return NULL;
+    }
+    if (status != TGL_OK) {
         char reason[300];
         read_error(reason, sizeof reason);
         fprintf(stderr, "tegula_cublas: %s. cuBLAS computes all products.\n", reason);
@@ -186,7 +192,7 @@ static context_device *current_device(cublas_product *p)
         pthread_mutex_unlock(&lock);
     }
     if (device != NULL && device->dev != NULL && !atomic_load(&device->is_off)) return device;
-    cublas_refuse(p, device == NULL        ? "no memory for a device"
+    cublas_refuse(p, device == NULL        ? "no memory, or too small a stack, for a device"
                      : device->dev == NULL ? "the device does not open"
                                            : "the device has failed");
     return NULL;

@@ -9,12 +9,15 @@
  * TEGULA_SCALAPACK_TRACE=1, rank 0 of the grid prints a line for each call; all ranks print it if
  * the call goes to the next ScaLAPACK before the grid is known.
  */
+#include "../../cli/common/unknown_settings.h"
 #include "scalapack_grid.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* A matrix argument of PBLAS: the submatrix that begins at row i and column j, counted from 1, of
  * the matrix with descriptor `desc`. */
@@ -155,9 +158,24 @@ static bool serve(const char *name, const given_product *g, const scalapack_grid
     return status == TGL_OK;
 }
 
+/* Prints the environment variables that begin with TEGULA_SCALAPACK_ and that this library does not
+ * know. They may be misspelt. */
+static void report_unknown_settings(void)
+{
+    static const char *const known[] = {"TEGULA_SCALAPACK_TRACE", NULL};
+    char **at = environ;
+    const char *name;
+    for (int length;
+         (name = next_unknown_setting(&at, "TEGULA_SCALAPACK_", known, &length)) != NULL;)
+        fprintf(stderr, "tegula_scalapack: there is no setting %.*s. It is ignored.\n", length,
+                name);
+}
+
 static void trace(const char *name, const given_product *g, int rank, bool served)
 {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
     const char *wanted = getenv("TEGULA_SCALAPACK_TRACE");
+    if (rank == 0) pthread_once(&once, report_unknown_settings);
     if (rank != 0 || wanted == NULL || wanted[0] != '1') return;
     fprintf(stderr, "tegula_scalapack: %s %c%c %lld x %lld x %lld: %s\n", name, g->trans_a,
             g->trans_b, (long long)g->m, (long long)g->n, (long long)g->k,

@@ -152,11 +152,11 @@ static int version_of(void *handle)
     return ask(&major, &minor) == NVRTC_SUCCESS ? 1000 * major + 10 * minor : 0;
 }
 
-/* The state of a search for NVRTC: the result, and the newest version that was found but is too old
- * (0: none). */
+/* The state of a search for NVRTC. */
 typedef struct nvrtc_search {
-    tgl_nvrtc *nvrtc;
-    int too_old;
+    tgl_nvrtc *nvrtc;      /* the result */
+    int too_old;           /* the newest version that was found but is too old; 0: none */
+    char not_loaded[4096]; /* why the loader refused the latest file; "": it refused none */
 } nvrtc_search;
 
 /* Opens the library `path`. Returns whether it is a usable NVRTC. */
@@ -164,7 +164,10 @@ static bool try_library(nvrtc_search *search, const char *path)
 {
     tgl_nvrtc *nvrtc = search->nvrtc;
     *nvrtc = (tgl_nvrtc){.handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE)};
-    if (nvrtc->handle == NULL) return false;
+    if (nvrtc->handle == NULL) {
+        snprintf(search->not_loaded, sizeof search->not_loaded, "%s", dlerror());
+        return false;
+    }
     nvrtc->version = version_of(nvrtc->handle);
     if (nvrtc->version >= OLDEST_VERSION && find_functions(nvrtc) && read_facts(nvrtc)) return true;
     if (nvrtc->version < OLDEST_VERSION && nvrtc->version > search->too_old)
@@ -248,6 +251,9 @@ static tgl_status fail(const nvrtc_search *search, const char *own)
         return tgl_fail(TGL_NO_COMPILER,
                         "TEGULA_NVRTC is \"%s\", which is NVRTC %d.%d; 11.4 or later is needed",
                         own, major, minor);
+    if (own != NULL && search->not_loaded[0] != '\0')
+        return tgl_fail(TGL_NO_COMPILER, "TEGULA_NVRTC names no library that can be loaded: %s",
+                        search->not_loaded);
     if (own != NULL)
         return tgl_fail(TGL_NO_COMPILER, "TEGULA_NVRTC is \"%s\", but there is no NVRTC", own);
     if (search->too_old > 0)

@@ -53,8 +53,9 @@ enum { DEPTH_MIN = 256 };
 static const char *accurate_unsupported_reason(const tgl_shape *s, const tgl_chip *chip)
 {
     if (s->type_a != TGL_F32 || s->type_b != TGL_F32 || s->type_accumulate != TGL_F32)
-        return "it multiplies FP32";
-    if (s->compute != TGL_COMPUTE_ACCURATE) return "the product asks for other arithmetic";
+        return "it multiplies f32 matrices only";
+    if (s->compute != TGL_COMPUTE_ACCURATE)
+        return "it multiplies FP32 in compute mode accurate only";
     if (s->k < DEPTH_MIN) return "below k = 256 it is less accurate than FFMA";
     if ((chip->features & TGL_HAS_WGMMA) == 0) return "the chip has no wgmma";
     if ((chip->features & TGL_HAS_TMA) == 0) return "the chip or its driver has no TMA";

@@ -71,7 +71,9 @@ static bool has_types(const tgl_shape *s)
 
 static const char *wgmma_unsupported_reason(const tgl_shape *s, const tgl_chip *chip)
 {
-    if (!has_types(s)) return "it multiplies f16, bf16, e4m3, e5m2, FP32 as TF32, and i8";
+    if (s->type_a == TGL_F32 && s->compute != TGL_COMPUTE_TF32)
+        return "it multiplies FP32 in compute mode tf32 only";
+    if (!has_types(s)) return "it multiplies f16, bf16, e4m3, e5m2, tf32 and i8";
     const char *why = tgl_has_8_bits(s) ? tgl_8_bits_unsupported_reason(s) : NULL;
     if (why != NULL) return why;
     if ((chip->features & TGL_HAS_WGMMA) == 0) return "the chip has no wgmma";

@@ -6,6 +6,7 @@
 #include "plan/wisdom.h"
 #include "base/disk_cache.h"
 #include "base/line_file.h"
+#include "base/process_number.h"
 #include "base/text.h"
 #include "plan/limits.h"
 #include "plan/sources.h"
@@ -19,7 +20,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 const char tgl_wisdom_peer_kernel[] = "peer";
 const char tgl_wisdom_peer_source[TGL_SOURCE_SIZE] = "0000000000000000";
@@ -41,7 +41,7 @@ typedef struct chunk {
 } chunk;
 
 struct tgl_wisdom {
-    pid_t process;         /* the process that has opened the wisdom */
+    unsigned process;      /* tgl_process() of the process that has opened the wisdom */
     atomic_int line_count; /* copy of `count` for readers that do not hold the lock */
     pthread_mutex_t lock;  /* protects all members below */
     tgl_line_file file;
@@ -61,7 +61,7 @@ static bool take_lock(tgl_wisdom *w)
 {
     struct timespec until;
     if (pthread_mutex_trylock(&w->lock) == 0) return true;
-    if (w->process == getpid()) return pthread_mutex_lock(&w->lock) == 0;
+    if (w->process == tgl_process()) return pthread_mutex_lock(&w->lock) == 0;
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec++;
     return pthread_mutex_timedlock(&w->lock, &until) == 0;
@@ -236,7 +236,7 @@ tgl_wisdom *tgl_wisdom_open(const char *chip, const char *driver)
     if (w == NULL) return NULL;
     pthread_mutex_init(&w->lock, NULL);
     atomic_init(&w->line_count, 0);
-    w->process = getpid();
+    w->process = tgl_process();
     for (int i = 0; i < BUCKETS; i++)
         w->bucket[i] = NONE;
     snprintf(w->chip, sizeof w->chip, "%s", chip);

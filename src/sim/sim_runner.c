@@ -6,12 +6,12 @@
  * it is. It does so even if the inherited runner is free: a failed pthread_mutex_trylock() could
  * not tell a thread of the child from one of the parent.
  */
+#include "base/process_number.h"
 #include "sim/machine_threads.h"
 #include "sim/sim_state.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 tgl_sim_runner *tgl_sim_runner_make(const tgl_sim *sim)
 {
@@ -23,7 +23,7 @@ tgl_sim_runner *tgl_sim_runner_make(const tgl_sim *sim)
         return NULL;
     }
     pthread_mutex_init(&runner->lock, NULL);
-    runner->process = getpid();
+    runner->process = tgl_process();
     runner->machine.is_shuffled = sim->is_shuffled;
     runner->machine.seed = sim->seed;
     tgl_host_threads_open(&runner->threads, sim->threads);
@@ -34,7 +34,7 @@ tgl_sim_runner *tgl_sim_runner_make(const tgl_sim *sim)
  * it. */
 void tgl_sim_runner_free(tgl_sim_runner *runner)
 {
-    if (runner == NULL || runner->process != getpid()) return;
+    if (runner == NULL || runner->process != tgl_process()) return;
     tgl_host_threads_close(&runner->threads);
     tgl_machine_free(&runner->machine);
     pthread_mutex_destroy(&runner->lock);
@@ -67,7 +67,7 @@ static tgl_sim_runner *replace_runner(tgl_sim *sim, tgl_sim_runner *inherited)
 tgl_sim_runner *tgl_sim_lock(tgl_sim *sim)
 {
     tgl_sim_runner *runner = atomic_load(&sim->runner);
-    if (runner->process != getpid()) runner = replace_runner(sim, runner);
+    if (runner->process != tgl_process()) runner = replace_runner(sim, runner);
     if (runner != NULL) pthread_mutex_lock(&runner->lock);
     return runner;
 }

@@ -12,7 +12,6 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <sys/types.h>
 
 /* The state of a plan: the modules of its kernels, and the counts and the record of its latest
  * successful run. */
@@ -26,7 +25,7 @@ typedef struct tgl_sim_plan {
 typedef struct tgl_sim_runner {
     pthread_mutex_t lock; /* protects the members below, the device's modules and the plans'
                              reports */
-    pid_t process;        /* the process that made the runner */
+    unsigned process;     /* tgl_process() of the process that made the runner */
     tgl_machine machine;
     tgl_host_threads threads;
     char *workspace; /* the device's workspace, for runs without a workspace of the caller */

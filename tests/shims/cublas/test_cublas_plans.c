@@ -274,6 +274,22 @@ static void test_device_fails_in_creation(void **state)
 }
 
 /* Last: the device of this context is not used again. */
+/* A thread has too small a stack, or memory is exhausted for a moment. */
+static void test_device_opens_later(void **state)
+{
+    (void)state;
+    const function_row *gemm = row_of("cublasSgemm_v2");
+    const cublas_call c = small_call();
+    rig_reset_device(0);
+    rig_use_context(0);
+    rig_forget();
+    rig_answer.open = TGL_NO_MEMORY;
+    assert_passed(gemm, &c, "no memory, or too small a stack, for a device");
+    rig_answer.open = TGL_OK;
+    assert_served(gemm, &c);
+    assert_int_equal(rig.opened, 2);
+}
+
 static void test_device_fails(void **state)
 {
     (void)state;
@@ -296,10 +312,15 @@ static void test_device_fails(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_stream),         cmocka_unit_test(test_workspace),
-        cmocka_unit_test(test_plans),          cmocka_unit_test(test_failures),
-        cmocka_unit_test(test_captured_plans), cmocka_unit_test(test_many_plans),
-        cmocka_unit_test(test_shared_handle),  cmocka_unit_test(test_device_fails_in_creation),
+        cmocka_unit_test(test_stream),
+        cmocka_unit_test(test_workspace),
+        cmocka_unit_test(test_plans),
+        cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_captured_plans),
+        cmocka_unit_test(test_many_plans),
+        cmocka_unit_test(test_shared_handle),
+        cmocka_unit_test(test_device_fails_in_creation),
+        cmocka_unit_test(test_device_opens_later),
         cmocka_unit_test(test_device_fails),
     };
     const struct CMUnitTest tests_own[] = {cmocka_unit_test(test_own_workspace)};

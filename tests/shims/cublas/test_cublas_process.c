@@ -409,7 +409,7 @@ static void *come_and_go(void *argument)
 /* The fake driver has few streams. Tegula may keep 64 MiB more than cuBLAS. */
 static bool keeps_no_memory_of_many(void)
 {
-    enum { MANY = 20000, STREAMS = 60, WARM = 1000, HOST_KIB = 4 << 10, DEVICE_BYTES = 64 << 20 };
+    enum { MANY = 100000, STREAMS = 60, WARM = 1000, HOST_KIB = 4 << 10, DEVICE_BYTES = 64 << 20 };
     pthread_t thread;
     long resident = 0;
     load_all();
