@@ -80,6 +80,10 @@ static const double HALF_SECTORS = 0.66;
  * H100, whose memory is slower: times on an H200 hardly depend on it. With 0.17 the planner chose
  * tiles of 128x128 for large squares on an H100, which take up to twice the time there. */
 static const double MISSES = 0.25;
+/* The part of repeated requests of operands, those beyond one of each byte, that memory serves
+ * even if the operands fit into L2. Fitted to 144 products of bf16, f16 and TF32
+ * (docs/notes/2026-11-29-gpu.md). */
+static const double REPEATED_READS = 0.07;
 
 /* The fraction of an operand's lines (`bytes` bytes each) that lie in two lines of L2 (128 bytes).
  * Lines are assumed to begin at each multiple of `unit` equally often. Lines of repacked copies
@@ -315,30 +319,39 @@ static wgmma_traffic traffic_of(const tgl_chip *chip, const tgl_shape *s, const 
                            .step = WGMMA_LINE_BYTES * (t->bm + t->bn)};
 }
 
-/* Bytes that a product reads from memory or writes to it. steps: steps of K of all its units. */
-static double memory_bytes(const wgmma_traffic *t, double steps)
+/* Bytes of tiles that the SMs request from L2. Blocks of a cluster share them, and rows or columns
+ * of a tile that D does not have are not read. */
+static double requested_bytes(const wgmma_geometry *g)
 {
-    return tgl_larger(t->operands, t->missed * (steps * t->step)) + t->result;
+    const double left = (double)tgl_min64(g->row->bm, g->left.edge) / g->cluster_columns;
+    const double right = (double)tgl_min64(g->row->bn, g->right.edge) / g->cluster_rows;
+    return all_steps(g) * WGMMA_LINE_BYTES * (left + right);
+}
+
+/* Bytes that a product reads from memory or writes to it. steps: steps of K of all its units;
+ * requested: bytes that they request from L2. */
+static double memory_bytes(const wgmma_traffic *t, double steps, double requested)
+{
+    const double repeated = REPEATED_READS * tgl_larger(requested - t->operands, 0);
+    return tgl_larger(t->operands + repeated, t->missed * (steps * t->step)) + t->result;
 }
 
 void tgl_wgmma_predict_time(const tgl_chip *chip, const tgl_shape *s, const wgmma_geometry *g,
                             tgl_candidate *c)
 {
-    const wgmma_row *t = g->row;
+    const double clock = 1e6 * chip->clock_mhz;
     const step_parts parts = parts_of_step(chip, s, g);
-    const double cycles = all_cycles(chip, s, g, &parts, wgmma_step_cycles);
-    const double start = tgl_repack_seconds(chip, g->repacks, g->repack_count) +
-                         start_cycles(s, g) / (1e6 * chip->clock_mhz);
-    const wgmma_traffic traffic = traffic_of(chip, s, t);
-    const double memory = memory_bytes(&traffic, all_steps(g)) / chip->memory_rate;
+    const double busy = all_cycles(chip, s, g, &parts, wgmma_step_cycles) / clock;
+    const double start =
+        tgl_repack_seconds(chip, g->repacks, g->repack_count) + start_cycles(s, g) / clock;
+    const double requested = requested_bytes(g);
+    const wgmma_traffic traffic = traffic_of(chip, s, g->row);
+    const double memory = memory_bytes(&traffic, all_steps(g), requested) / chip->memory_rate;
     c->blocks = (double)g->step.blocks;
     c->is_uneven = g->whole > 0;
-    c->compute =
-        start + tgl_overlapped(cycles / (1e6 * chip->clock_mhz), memory, 0, MEMORY_OVERLAP);
+    c->compute = start + tgl_overlapped(busy, memory, 0, MEMORY_OVERLAP);
     c->memory = start + memory;
-    c->l2 = start + all_steps(g) * WGMMA_LINE_BYTES *
-                        ((double)t->bm / g->cluster_columns + (double)t->bn / g->cluster_rows) /
-                        chip->l2_rate;
+    c->l2 = start + requested / chip->l2_rate;
 }
 
 /* ---- Lower bounds ---------------------------------------------------------------------------- */
@@ -398,11 +411,12 @@ const char *tgl_wgmma_bound_start(const tgl_chip *chip, const tgl_shape *s,
 }
 
 /* A lower bound of the seconds of a candidate with the options in b->g. cycles: from the
- * candidate's start to its end; steps: steps of K of all its units together. */
-static double least_with(const wgmma_bound *b, double cycles, double steps)
+ * candidate's start to its end; steps: steps of K of all its units together; requested: bytes that
+ * they request from L2. */
+static double least_with(const wgmma_bound *b, double cycles, double steps, double requested)
 {
     const double clock = 1e6 * b->chip->clock_mhz;
-    const double memory = memory_bytes(&b->traffic, steps) / b->chip->memory_rate;
+    const double memory = memory_bytes(&b->traffic, steps, requested) / b->chip->memory_rate;
     return b->start + start_cycles(b->shape, &b->g) / clock +
            least_overlapped(cycles / clock, memory);
 }
@@ -415,7 +429,8 @@ double tgl_wgmma_least_of_options(wgmma_bound *b, const tgl_choice *choice)
     const step_parts parts = {b->product / g->row->share * wgmma_slowed(b->chip, g, b->product) +
                                   b->of_left,
                               copy_cycles(&b->left, &b->right, g), stages_in_flight(g)};
-    return least_with(b, all_cycles(b->chip, b->shape, g, &parts, least_step_cycles), all_steps(g));
+    return least_with(b, all_cycles(b->chip, b->shape, g, &parts, least_step_cycles), all_steps(g),
+                      requested_bytes(g));
 }
 
 /* A lower bound of the cycles of an SM for an even share of all steps of K. copy: cycles to copy
@@ -427,17 +442,30 @@ static double even_cycles(const wgmma_bound *b, double copy)
     return b->tiles * (double)b->g.depth / b->chip->sms * least_step_cycles(&parts, t->min_blocks);
 }
 
+/* Sets the cluster of the geometry to `rows` x `columns`, and returns the cycles of an SM to copy
+ * the tiles of a step. */
+static double copy_cycles_in(wgmma_bound *b, int rows, int columns)
+{
+    b->g.cluster_rows = rows;
+    b->g.cluster_columns = columns;
+    b->g.cluster_blocks = rows * columns;
+    return copy_cycles(&b->left, &b->right, &b->g);
+}
+
 double tgl_wgmma_least_of_splits(wgmma_bound *b, int splits)
 {
     wgmma_geometry *g = &b->g;
-    g->cluster_rows = g->cluster_columns = g->cluster_blocks = 1;
+    const bool has_rows = g->left.edge > g->row->bm, has_columns = g->right.edge > g->row->bn;
+    /* The clusters that the search tries: 1 x 1, and 2 x 1 or 1 x 2 if D has two such tiles. */
+    double copy = copy_cycles_in(b, 1, 1);
+    if (has_rows) copy = fmin(copy, copy_cycles_in(b, 2, 1));
+    if (has_columns) copy = fmin(copy, copy_cycles_in(b, 1, 2));
+    copy_cycles_in(b, 1, 1);
     g->in_cluster = false;
     g->splits = (int)tgl_ceil_div(g->depth, tgl_ceil_div(g->depth, splits));
     g->stores_by_tma = b->stores_by_tma;
-    return least_with(b,
-                      even_cycles(b, copy_cycles(&b->left, &b->right, g)) +
-                          wgmma_tail_cycles(b->shape, g, true),
-                      b->tiles * (double)g->depth);
+    return least_with(b, even_cycles(b, copy) + wgmma_tail_cycles(b->shape, g, true),
+                      b->tiles * (double)g->depth, 0);
 }
 
 /* ---- The bound of all choices ---------------------------------------------------------------- */
@@ -461,7 +489,7 @@ double tgl_wgmma_least_of_all(const wgmma_bound *b)
                             REDUCE_CYCLES + 3 * sums / SUM_BYTES_A_CLOCK);
     const double split = even_cycles(b, copy) + b->tail + add;
     const bool splits = !t->alternates && g->depth >= 2 * WGMMA_SPLIT_DEPTH_MIN;
-    return least_with(b, splits && split < whole ? split : whole, b->tiles * (double)g->depth);
+    return least_with(b, splits && split < whole ? split : whole, b->tiles * (double)g->depth, 0);
 }
 
 double tgl_wgmma_least_seconds(const tgl_chip *chip, const tgl_shape *s, const tgl_choice *choice)

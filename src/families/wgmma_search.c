@@ -82,13 +82,16 @@ static void try_clusters(orientation *o)
 }
 
 /* Tries to split all tiles, unless one split fewer would already give two waves. The sums are added
- * in the workspace or in clusters. */
+ * in the workspace or in clusters. If they are added in the workspace, the same split of two
+ * neighbouring tiles may share an operand. */
 static void wgmma_try_splits(orientation *o)
 {
     for (int i = 2; i <= o->splits_max && o->tiles * (i - 1) < 2 * o->in->chip->sms;
          i = tgl_next_splits(i)) {
         if (i > SPLITS_IN_CLUSTER_MAX && excludes_splits(o, i)) return;
         wgmma_try(o, (wgmma_values){.splits = i});
+        if (o->tile_rows > 1) wgmma_try(o, (wgmma_values){.splits = i, .rows = 2});
+        if (o->tile_columns > 1) wgmma_try(o, (wgmma_values){.splits = i, .columns = 2});
         if (i <= SPLITS_IN_CLUSTER_MAX) wgmma_try(o, (wgmma_values){.splits = i, .in_cluster = 1});
     }
 }
