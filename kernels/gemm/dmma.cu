@@ -243,6 +243,7 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
 #if SETS_REGISTERS
         REGISTERS_DECREASE(PRODUCER_REGISTERS);
 #endif
-        if (threadIdx.x == CONSUMER_THREADS) dmma_produce(&args, &a_map, &b_map, shared, depth);
+        if (ELECTS_PRODUCER ? warp == CONSUMERS && elect_lane() : threadIdx.x == CONSUMER_THREADS)
+            dmma_produce(&args, &a_map, &b_map, shared, depth);
     }
 }

@@ -97,16 +97,20 @@
 #define SETS_REGISTERS     (WM > 32 || CONSUMERS == 12)
 #define PRODUCER_REGISTERS (CONSUMERS == 8 ? 40 : 32)
 #define CONSUMER_REGISTERS (CONSUMERS == 12 ? 160 : CONSUMERS == 8 ? 232 : 224)
-#define THREADS            (CONSUMER_THREADS + (SETS_REGISTERS ? 128 : 32))
-#define STEPS              (BK / 8)  /* mma_f64 instructions along K of a stage */
-#define MT                 (WM / 16) /* a warp's part of D: MT x NT results of mma_f64 */
-#define NT                 (WN / 8)
-#define GROUPS             (STEPS * MT) /* 16-row fragments of A in a stage (16 x 8 each) */
-#define A_SLOTS            (2 * AHEAD)
-#define A_PAIRS            (PAIRS && TRANS_A)
-#define A_BYTES            (BM * 128)
-#define B_BYTES            (BN * 128 / (PAIRS ? 2 : 1))
-#define STAGE_BYTES        (A_BYTES + B_BYTES)
+/* ELECTS_PRODUCER: whether elect_lane() chooses the producer's thread, which makes copies faster.
+ * If several blocks of warps that set their registers share an SM, NVRTC 13.0 then spills registers
+ * of the consumers. The copies do not limit the tiles of these blocks. */
+#define ELECTS_PRODUCER (!(SETS_REGISTERS && MIN_BLOCKS > 1))
+#define THREADS         (CONSUMER_THREADS + (SETS_REGISTERS ? 128 : 32))
+#define STEPS           (BK / 8)  /* mma_f64 instructions along K of a stage */
+#define MT              (WM / 16) /* a warp's part of D: MT x NT results of mma_f64 */
+#define NT              (WN / 8)
+#define GROUPS          (STEPS * MT) /* 16-row fragments of A in a stage (16 x 8 each) */
+#define A_SLOTS         (2 * AHEAD)
+#define A_PAIRS         (PAIRS && TRANS_A)
+#define A_BYTES         (BM * 128)
+#define B_BYTES         (BN * 128 / (PAIRS ? 2 : 1))
+#define STAGE_BYTES     (A_BYTES + B_BYTES)
 
 #if STAGES % SLICES != 0
 #error "STAGES: a multiple of SLICES, so that a stage always belongs to the same slice"
@@ -142,7 +146,7 @@ static __device__ __forceinline__ void load_tile(unsigned char *to, const struct
     if (k_major) {
         tma_load_3d(to, from->map, p, from->edge, from->z, full);
     } else {
-#pragma unroll
+#pragma unroll(ELECTS_PRODUCER ? 4 : 16)
         for (int i = 0; i < edge; i += 16)
             tma_load_3d(to + i / 16 * lines * 128, from->map, from->edge + i, p, from->z, full);
     }
