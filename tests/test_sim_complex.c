@@ -124,8 +124,9 @@ static void batches(void **state)
  */
 
 /* Fails unless the kernel reads complex matrices without an expansion and without bank conflicts.
- * layout: bit 0: A is transposed, bit 1: B is transposed. */
-static void check_pairs(tgl_device *dev, tgl_type type, const char *kernel, int layout)
+ * layout: bit 0: A is transposed, bit 1: B is transposed. Returns the wavefronts of its loads from
+ * shared memory. */
+static int64_t check_pairs(tgl_device *dev, tgl_type type, const char *kernel, int layout)
 {
     static double A[2 * 64 * 40], B[2 * 64 * 40], C[2 * 64 * 64];
     const tgl_plan_options options = {.size = sizeof options, .kernel = kernel};
@@ -147,15 +148,24 @@ static void check_pairs(tgl_device *dev, tgl_type type, const char *kernel, int 
     assert_int_equal(counters.shared_store_conflicts, 0);
     assert_int_equal(counters.async_copy_conflicts, 0);
     tgl_plan_destroy(plan);
+    return (int64_t)counters.shared_load_wavefronts;
 }
 
+/* The real product is 64 x 128 x 80, which takes five stages. Of a stage, a warp loads 16 doubles a
+ * lane for each 32 rows of A, and only 8 for 32 columns of B', whose elements it uses twice. A load
+ * takes two wavefronts. */
 static void dmma_reads_complex_operands(void **state)
 {
-    static const char *const kernels[] = {"dmma_128x128", "dmma_64x64", "dmma_64x32_s2",
-                                          "dmma_16x128"};
-    for (size_t i = 0; i < COUNT_OF(kernels); i++)
-        for (int layout = 0; layout < 4; layout++)
-            check_pairs(*state, TGL_C128, kernels[i], layout);
+    static const struct {
+        const char *kernel;
+        int warps, rows; /* of the whole launch; of a warp */
+    } cases[] = {{"dmma_128x128", 8, 64}, {"dmma_64x64", 2 * 4, 32}, {"dmma_16x128", 4 * 4, 16}};
+    for (int layout = 0; layout < 4; layout++) {
+        for (size_t i = 0; i < COUNT_OF(cases); i++)
+            assert_int_equal(check_pairs(*state, TGL_C128, cases[i].kernel, layout),
+                             5 * cases[i].warps * (cases[i].rows / 2 + 8) * 2);
+        check_pairs(*state, TGL_C128, "dmma_64x32_s2", layout);
+    }
 }
 
 static void simt_reads_complex_operands(void **state)

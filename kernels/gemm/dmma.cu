@@ -91,7 +91,8 @@ static __device__ __forceinline__ void load_group(struct dmma_fragments *to,
                                                   const struct dmma_lane_source *from,
                                                   const int group)
 {
-    if (group % MT == 0) dmma_load_b(to->b[group / MT], stage, from, group / MT);
+    if (PAIRS ? group == 0 : group % MT == 0)
+        dmma_load_b(to->b[group / MT], stage, from, group / MT);
     dmma_load_a(to->a[group % A_SLOTS], stage, from, group / MT, group % MT);
 }
 
@@ -153,6 +154,10 @@ dmma_multiply_stage(double (*acc)[NT][4], struct dmma_fragments *of, struct dmma
                 stage = shared->stages[at->stage];
             }
         }
+#if PAIRS
+        if (group == 0) dmma_set_signs(of->b[0], from);
+        if (group == MT) dmma_exchange_parts(of->b[1], of->b[0], from);
+#endif
         if (group < GROUPS - AHEAD)
             load_group(of, stage, from, group + AHEAD);
         else if (!is_last)
@@ -238,6 +243,7 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
 #if SETS_REGISTERS
         REGISTERS_DECREASE(PRODUCER_REGISTERS);
 #endif
-        if (threadIdx.x == CONSUMER_THREADS) dmma_produce(&args, &a_map, &b_map, shared, depth);
+        if (ELECTS_PRODUCER ? warp == CONSUMERS && elect_lane() : threadIdx.x == CONSUMER_THREADS)
+            dmma_produce(&args, &a_map, &b_map, shared, depth);
     }
 }

@@ -15,11 +15,16 @@
  * COLUMN(g, j) of the warp.
  *
  * PAIRS not 0: op(B) is the real matrix B' of a complex B (lib/complex_pairs.h). The stage holds
- * the complex B as TMA reads it, and a lane computes the elements of B' while it loads them. Half
- * as many lines are enough: a K-major line is a complex column, which serves two columns of B'; an
- * MN-major line is a complex row, which serves two k. A transposed A is also read as it is stored:
- * a line of a box has 8 complex elements of one stored row, that is, of one complex k, which is two
- * k of the real product.
+ * the complex B as TMA reads it, and a lane computes the elements of B' from it. Half as many lines
+ * are enough: a K-major line is a complex column, which serves two columns of B'; an MN-major line
+ * is a complex row, which serves two k. A transposed A is also read as it is stored: a line of a
+ * box has 8 complex elements of one stored row, that is, of one complex k, which is two k of the
+ * real product.
+ *
+ * The two steps of a stage then multiply the same eight complex k. In one step a lane takes one
+ * part of a complex element of A, and in the other step the other part (PAIR_K). A lane loads both
+ * parts of its elements of B for the first step, where they belong to two columns. In the second
+ * step they belong to each other's column, perhaps with other signs, so nothing is loaded.
  */
 #ifndef TGL_DMMA_TILES_H
 #define TGL_DMMA_TILES_H
@@ -92,16 +97,20 @@
 #define SETS_REGISTERS     (WM > 32 || CONSUMERS == 12)
 #define PRODUCER_REGISTERS (CONSUMERS == 8 ? 40 : 32)
 #define CONSUMER_REGISTERS (CONSUMERS == 12 ? 160 : CONSUMERS == 8 ? 232 : 224)
-#define THREADS            (CONSUMER_THREADS + (SETS_REGISTERS ? 128 : 32))
-#define STEPS              (BK / 8)  /* mma_f64 instructions along K of a stage */
-#define MT                 (WM / 16) /* a warp's part of D: MT x NT results of mma_f64 */
-#define NT                 (WN / 8)
-#define GROUPS             (STEPS * MT) /* 16-row fragments of A in a stage (16 x 8 each) */
-#define A_SLOTS            (2 * AHEAD)
-#define A_PAIRS            (PAIRS && TRANS_A)
-#define A_BYTES            (BM * 128)
-#define B_BYTES            (BN * 128 / (PAIRS ? 2 : 1))
-#define STAGE_BYTES        (A_BYTES + B_BYTES)
+/* ELECTS_PRODUCER: whether elect_lane() chooses the producer's thread, which makes copies faster.
+ * If several blocks of warps that set their registers share an SM, NVRTC 13.0 then spills registers
+ * of the consumers. The copies do not limit the tiles of these blocks. */
+#define ELECTS_PRODUCER (!(SETS_REGISTERS && MIN_BLOCKS > 1))
+#define THREADS         (CONSUMER_THREADS + (SETS_REGISTERS ? 128 : 32))
+#define STEPS           (BK / 8)  /* mma_f64 instructions along K of a stage */
+#define MT              (WM / 16) /* a warp's part of D: MT x NT results of mma_f64 */
+#define NT              (WN / 8)
+#define GROUPS          (STEPS * MT) /* 16-row fragments of A in a stage (16 x 8 each) */
+#define A_SLOTS         (2 * AHEAD)
+#define A_PAIRS         (PAIRS && TRANS_A)
+#define A_BYTES         (BM * 128)
+#define B_BYTES         (BN * 128 / (PAIRS ? 2 : 1))
+#define STAGE_BYTES     (A_BYTES + B_BYTES)
 
 #if STAGES % SLICES != 0
 #error "STAGES: a multiple of SLICES, so that a stage always belongs to the same slice"
@@ -137,7 +146,7 @@ static __device__ __forceinline__ void load_tile(unsigned char *to, const struct
     if (k_major) {
         tma_load_3d(to, from->map, p, from->edge, from->z, full);
     } else {
-#pragma unroll
+#pragma unroll(ELECTS_PRODUCER ? 4 : 16)
         for (int i = 0; i < edge; i += 16)
             tma_load_3d(to + i / 16 * lines * 128, from->map, from->edge + i, p, from->z, full);
     }
@@ -182,29 +191,35 @@ static __device__ __forceinline__ void load_tile_b(unsigned char *to, struct dmm
  * each chunk. The numbers of the lines of the four t differ in bits 0 and 1. The swizzle thus moves
  * the two chunks to different positions in each of these lines.
  *
- * PAIRS: two neighbouring columns of a K-major B', or two k of an MN-major one, are one line. The
- * lanes that read it read the same doubles. K_MAJOR_PAIR gives the four g lines whose numbers
- * differ in bits 1 and 2. The four g of a transposed A read chunks that differ in bits 1 and 2, of
- * lines whose numbers differ in bit 0. */
+ * PAIRS: a chunk is a complex element. Lanes with t = 0 and 1 read one half of their chunks, and
+ * lanes with t = 2 and 3 the other half. A K-major line is a row or a complex column: four lanes
+ * with the same g read four neighbouring chunks, and the numbers of the lines of the four g differ
+ * in bits 1 and 2. An MN-major line is a complex k: the numbers of the lines of the four t differ
+ * in bits 0 and 1, and the chunks that the four g read differ in bits 1 and 2. The swizzle thus
+ * moves t = 0 and 1 of the four g to different positions, and t = 2 and 3 also. */
 #define K_MAJOR_ROW(g, half)  ((g) % 4 * 2 + (g) / 4 + (half)*8)
 #define MN_MAJOR_ROW(g, half) ((g) / 2 % 2 * 8 + (g) / 4 * 2 + (g) % 2 + (half)*4)
 #define ROW(g, half)          (A_K_MAJOR || A_PAIRS ? K_MAJOR_ROW(g, half) : MN_MAJOR_ROW(g, half))
 #define K_MAJOR_COLUMN(g, j)  (((g) % 2 * 2 + (j) / 2) * 8 + ((g) / 2 ^ (g) % 2 * 2) * 2 + (j) % 2)
 #define MN_MAJOR_COLUMN(g, j) ((j) / 2 * 16 + MN_MAJOR_ROW(g, (j) % 2))
-#define K_MAJOR_PAIR(g, j)    ((j) / 2 * 16 + (g) % 2 * 8 + (g) / 2 % 2 * 4 + (g) / 4 * 2 + (j) % 2)
+#define COMPLEX_COLUMN(g, j)  ((j) / 2 * 16 + (g) % 4 * 4 + (g) / 4 * 2 + (j) % 2)
 #define COLUMN(g, j)                                                                               \
-    (!B_K_MAJOR ? MN_MAJOR_COLUMN(g, j) : PAIRS ? K_MAJOR_PAIR(g, j) : K_MAJOR_COLUMN(g, j))
+    (PAIRS ? COMPLEX_COLUMN(g, j) : B_K_MAJOR ? K_MAJOR_COLUMN(g, j) : MN_MAJOR_COLUMN(g, j))
+
+/* PAIR_K(t, i, step): the k of a stage that element number i, 0 or 1, of lane t's fragments has in
+ * step 0 or 1, with PAIRS. */
+#define PAIR_K(t, i, step) (2 * ((t) + 4 * (i)) + ((t) / 2 ^ (step)))
 
 /* Byte offsets in a stage at which a lane reads elements. The other elements that it reads are
  * constant numbers of lines (128 bytes) behind these. A K-major operand needs an offset for each
  * half of K of each step, and B also one for each j = 0 and 1. An MN-major operand needs an offset
  * for each half of a step's K: of A for each half of 16 rows, of B for each j = 0 and 1. With
- * PAIRS, both have the offsets of a K-major one. sign: the bits that change the sign of an element
- * of B', for j = 0 and 1. */
+ * PAIRS, A has the offsets of a K-major one, and B those of its first step. sign: the bits that
+ * change the sign of an element of B' in each step, for j = 0 and 1. */
 struct dmma_lane_source {
-    unsigned a[STEPS * 2], b[STEPS * 2 * 2];
+    unsigned a[STEPS * 2], b[(PAIRS ? 1 : STEPS) * 2 * 2];
 #if PAIRS
-    unsigned sign[2];
+    unsigned sign[STEPS][2];
 #endif
 };
 
@@ -236,22 +251,42 @@ static __device__ __forceinline__ unsigned dmma_offset_of_b(int warp_col, int p,
            dmma_offset_of(p / lines_of, PAIRS ? col ^ pair_part(p, 0) : col);
 }
 
+#if PAIRS
+/* Sets the signs of the first step, and those that the second step needs in addition. */
+static __device__ __forceinline__ void set_signs(struct dmma_lane_source *from, int g, int t)
+{
+#pragma unroll
+    for (int j = 0; j < 2; j++) {
+        const int first = pair_is_negative(PAIR_K(t, 0, 0), COLUMN(g, j));
+        const int other = pair_is_negative(PAIR_K(t, 0, 1), COLUMN(g, j ^ 1));
+        from->sign[0][j] = (unsigned)first << 31;
+        from->sign[1][j ^ 1] = (unsigned)(first ^ other) << 31;
+    }
+}
+#endif
+
 static __device__ __forceinline__ struct dmma_lane_source dmma_lane_source(int warp_row,
                                                                            int warp_col)
 {
     const int g = (int)threadIdx.x % 32 / 4, t = (int)threadIdx.x % 4;
     struct dmma_lane_source from;
+#if PAIRS
 #pragma unroll
     for (int i = 0; i < STEPS * 2; i++)
-        from.a[i] = A_K_MAJOR || A_PAIRS ? dmma_offset_of_a(warp_row, i * 4 + t, g, 0)
-                                         : dmma_offset_of_a(warp_row, i / 2 * 4 + t, g, i % 2);
+        from.a[i] = dmma_offset_of_a(warp_row, PAIR_K(t, i % 2, i / 2), g, 0);
+#pragma unroll
+    for (int i = 0; i < 2 * 2; i++)
+        from.b[i] = dmma_offset_of_b(warp_col, PAIR_K(t, i / 2, 0), g, i % 2);
+    set_signs(&from, g, t);
+#else
+#pragma unroll
+    for (int i = 0; i < STEPS * 2; i++)
+        from.a[i] = A_K_MAJOR ? dmma_offset_of_a(warp_row, i * 4 + t, g, 0)
+                              : dmma_offset_of_a(warp_row, i / 2 * 4 + t, g, i % 2);
 #pragma unroll
     for (int i = 0; i < STEPS * 2 * 2; i++)
-        from.b[i] = B_K_MAJOR || PAIRS ? dmma_offset_of_b(warp_col, i / 2 * 4 + t, g, i % 2)
-                                       : dmma_offset_of_b(warp_col, i / 2 % 2 * 4 + t, g, i % 2);
-#if PAIRS
-    for (int j = 0; j < 2; j++)
-        from.sign[j] = (unsigned)pair_is_negative(t, COLUMN(g, j)) << 31;
+        from.b[i] = B_K_MAJOR ? dmma_offset_of_b(warp_col, i / 2 * 4 + t, g, i % 2)
+                              : dmma_offset_of_b(warp_col, i / 2 % 2 * 4 + t, g, i % 2);
 #endif
     return from;
 }
@@ -282,19 +317,15 @@ static __device__ __forceinline__ double dmma_element_b(const unsigned char *sta
                                                         const int step, const int i, const int j)
 {
 #if PAIRS
-    union {
-        double number;
-        unsigned words[2];
-    } x = {double_at(stage, from->b[(step * 2 + i) * 2 + j % 2], j / 2 * 8)};
-    x.words[1] ^= from->sign[j % 2];
-    return x.number;
+    return double_at(stage, from->b[i * 2 + j % 2], j / 2 * 8);
 #else
     return B_K_MAJOR ? double_at(stage, from->b[(step * 2 + i) * 2 + j % 2], j / 2 * 8)
                      : double_at(stage, from->b[i * 2 + j % 2], j / 2 * 16 + step * 8);
 #endif
 }
 
-/* Loads the fragments of B for all columns of the warp. */
+/* Loads the fragments of B for all columns of the warp. PAIRS: they have no signs yet, and the
+ * second step needs no loads. */
 static __device__ __forceinline__ void dmma_load_b(double (*to)[2], const unsigned char *stage,
                                                    const struct dmma_lane_source *from,
                                                    const int step)
@@ -306,6 +337,47 @@ static __device__ __forceinline__ void dmma_load_b(double (*to)[2], const unsign
             to[j][i] = dmma_element_b(stage, from, step, i, j);
 }
 
+#if PAIRS
+/* x, or -x if sign is 1 << 31. In PTX, because the compiler would see that the signs of the first
+ * step are taken back in the second, and keep x for it in other registers. */
+static __device__ __forceinline__ double with_sign(double x, unsigned sign)
+{
+#ifdef TGL_SIM
+    return sign != 0 ? -x : x;
+#else
+    double y;
+    asm("{ .reg .b32 low, high; mov.b64 {low, high}, %1; xor.b32 high, high, %2; "
+        "mov.b64 %0, {low, high}; }"
+        : "=d"(y)
+        : "d"(x), "r"(sign));
+    return y;
+#endif
+}
+
+/* Gives the loaded fragments of B the signs of the first step. If neither matrix is conjugated, odd
+ * columns of B' have no negative elements. */
+static __device__ __forceinline__ void dmma_set_signs(double (*b)[2],
+                                                      const struct dmma_lane_source *from)
+{
+#pragma unroll
+    for (int j = 0; j < NT; j++)
+#pragma unroll
+        for (int i = 0; i < 2; i++)
+            if (j % 2 == 0 || PAIRS != 1) b[j][i] = with_sign(b[j][i], from->sign[0][j % 2]);
+}
+
+/* to[] := the fragments of B of the second step, from those of the first. */
+static __device__ __forceinline__ void dmma_exchange_parts(double (*to)[2], double (*first)[2],
+                                                           const struct dmma_lane_source *from)
+{
+#pragma unroll
+    for (int j = 0; j < NT; j++)
+#pragma unroll
+        for (int i = 0; i < 2; i++)
+            to[j][i] = with_sign(first[j ^ 1][i], from->sign[1][j % 2]);
+}
+#endif
+
 /* ---- Sums ------------------------------------------------------------------------------------ */
 
 /* Of 16 rows, a lane has the sums of rows ROW(g, 0) and ROW(g, 1): four pairs of adjacent columns
@@ -313,7 +385,8 @@ static __device__ __forceinline__ void dmma_load_b(double (*to)[2], const unsign
  * contiguous bytes, or two ranges of 32 bytes. PAIR_COLUMN: the first column of pair `number` of
  * lane t. */
 #define PAIR_COLUMN(t, number)                                                                     \
-    (B_K_MAJOR ? COLUMN(2 * (t) + (number) / 2, (number) % 2 * 2) : COLUMN(2 * (t), number))
+    (B_K_MAJOR || PAIRS ? COLUMN(2 * (t) + (number) / 2, (number) % 2 * 2)                         \
+                        : COLUMN(2 * (t), number))
 
 /* Takes pair number `number` of row ROW(g, half) from the sums of 16 rows. */
 static __device__ __forceinline__ void take_pair(double *pair, double (*acc)[4], const int half,
@@ -321,8 +394,8 @@ static __device__ __forceinline__ void take_pair(double *pair, double (*acc)[4],
 {
 #pragma unroll
     for (int i = 0; i < 2; i++)
-        pair[i] =
-            B_K_MAJOR ? acc[number % 2 * 2 + i][half * 2 + number / 2] : acc[number][half * 2 + i];
+        pair[i] = B_K_MAJOR || PAIRS ? acc[number % 2 * 2 + i][half * 2 + number / 2]
+                                     : acc[number][half * 2 + i];
 }
 
 #endif

@@ -181,9 +181,9 @@ tgl_shape tgl_pairs_shape(const tgl_shape *s, tgl_direct direct)
 /* ---- Predicted time -------------------------------------------------------------------------- */
 
 /* A launch of the kernel `expand` reads a complex matrix, and writes as many bytes (A) or twice as
- * many (B). In addition it takes EXPAND_SECONDS, the time of a launch that waits for the one before
- * (assumed, not measured). */
-static const double EXPAND_SECONDS = 1.5e-6;
+ * many (B). In addition it takes EXPAND_SECONDS, with the wait of the next launch for it: fitted to
+ * small products of c128 on an H200 (docs/notes/2026-11-29-gpu.md). */
+static const double EXPAND_SECONDS = 4.5e-6;
 
 double tgl_complex_seconds(const tgl_chip *chip, const tgl_shape *s, tgl_direct direct)
 {
