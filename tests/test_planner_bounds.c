@@ -362,7 +362,7 @@ static const struct {
     {{"h200", "bf16", "NN", 4166, 8794, 7, 1, NULL}, 370, 50},        /* limited by memory */
     {{"h200", "bf16", "NN", 949, 136, 106, 1, NULL}, 20, 10},         /* a new shape of decoding */
     {{"h200", "bf16", "NN", 16, 64, 300, 128, NULL}, 20, 20},         /* attention of a decoder */
-    {{"h200", "f64", "NN", 38, 195, 126532, 1, NULL}, 820, 400},      /* deep */
+    {{"h200", "f64", "NN", 38, 195, 126532, 1, NULL}, 1060, 550},     /* deep */
     {{"h200", "f64", "NN", 8192, 8192, 512, 1, NULL}, 51, 62},
 };
 
