@@ -350,7 +350,7 @@ static const struct {
 } counted[] = {
     {{"h200", "f32", "NN", 71, 47, 135178, 1, NULL}, 1490, 620}, /* deep, with strips */
     {{"h200", "f32", "TT", 142, 198, 7589, 1, NULL}, 990, 380},  /* deep */
-    {{"h200", "f32", "NN", 767, 769, 771, 1, NULL}, 520, 190},   /* a strip on each side */
+    {{"h200", "f32", "NN", 767, 769, 771, 1, NULL}, 590, 215},   /* a strip on each side */
     {{"h200", "f32", "NN", 1504, 136, 148, 1, NULL}, 30, 110},   /* a new shape of decoding */
     {{"a100", "f32", "NT", 130, 72, 181210, 1, NULL}, 990, 510}, /* deep */
     {{"h200", "tf32", "TN", 33, 67, 30771, 1, NULL},
@@ -362,7 +362,7 @@ static const struct {
     {{"h200", "bf16", "NN", 4166, 8794, 7, 1, NULL}, 370, 50},        /* limited by memory */
     {{"h200", "bf16", "NN", 949, 136, 106, 1, NULL}, 20, 10},         /* a new shape of decoding */
     {{"h200", "bf16", "NN", 16, 64, 300, 128, NULL}, 20, 20},         /* attention of a decoder */
-    {{"h200", "f64", "NN", 38, 195, 126532, 1, NULL}, 820, 400},      /* deep */
+    {{"h200", "f64", "NN", 38, 195, 126532, 1, NULL}, 1060, 550},     /* deep */
     {{"h200", "f64", "NN", 8192, 8192, 512, 1, NULL}, 51, 62},
 };
 

@@ -3,24 +3,29 @@
 """Compares the planner's predictions with measured times.
 
     bench/fit/predictions.py build/tegula bench/results/h200/tensor_*.csv [--all]
-    bench/fit/predictions.py build/tegula ~/.cache/tegula/wisdom
+    bench/fit/predictions.py build/tegula ~/.cache/tegula/wisdom [--write bench/results/h200/candidates-f64.csv]
+    bench/fit/predictions.py build/tegula bench/results/h200/candidates-f64.csv
 
 Reads the products that Tegula computed in files of `tegula bench --csv`, and the candidates that `tegula tune`
-measured in bursts, in files of the wisdom (src/plan/wisdom.h), whose columns are separated by " | ". Asks `tegula
-explain --chip` what the planner predicts for the same kernel string. Lines of chips that are not in CHIPS are skipped.
+measured in bursts, in files of the wisdom (src/plan/wisdom.h), whose columns are separated by " | ". --write stores
+these candidates in a CSV file with the columns product, kernel and microseconds, which this script reads as well. Asks
+`tegula explain --chip` what the planner predicts for the same kernel string. Lines of chips that are not in CHIPS are
+skipped, and candidates whose kernel or options this build does not have; the latter are counted.
 
 CSV: prints for each class of products the geometric mean of predicted/measured and its standard deviation (of the
 logarithm). Classes: the family, with or without a pre-pass that repacks A or B, single products and batches. --all
 prints each product.
 
-Wisdom: prints for each kernel, with and without split-K, the geometric mean of measured/predicted and its standard
+Candidates: prints for each kernel, with and without split-K, the geometric mean of measured/predicted and its standard
 deviation. The loss of a product is the measured time of the candidate with the shortest prediction over the shortest
-measured time, minus 1; prints its mean, and the ten products with the largest loss."""
+measured time, minus 1; prints its mean, the mean and the least share of the speed of the other library ("peer"), and
+the ten products with the largest loss."""
 
 import argparse
 import csv
 import math
 import os
+import pathlib
 import re
 import subprocess
 import sys
@@ -28,7 +33,12 @@ from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import results_csv  # pylint: disable=wrong-import-position
+
 CHIPS = {"NVIDIA H200": "h200", "NVIDIA H100 80GB HBM3": "h100"}
+CANDIDATES = ["product", "kernel", "microseconds"]  # the columns of --write
+PEER = "peer"                                       # the kernel of another library's time
 
 
 class Product(NamedTuple):
@@ -59,12 +69,30 @@ def wisdom_rows(path):
     with open(path, encoding="utf-8") as file:
         for line in file:
             fields = line.rstrip("\n").split(" | ")
-            if line.startswith("#") or len(fields) != 10 or fields[9] != "burst" or fields[5] == "peer":
+            if line.startswith("#") or len(fields) != 10 or fields[9] != "burst":
                 continue
             chip = CHIPS.get(fields[0].rsplit(", ", 1)[0])
             key = re.fullmatch(r"(\w+),\1,\1,\1 ([NT]{2}) (\d+)x(\d+)x(\d+)x(\d+) (\w+)", fields[4])
             if chip and key:
                 yield Product(chip, key[1], key[7], key[2], key.groups()[2:6]), fields[5], float(fields[6])
+
+
+def candidate_rows(path):
+    """Like csv_rows(), of a file that write_candidates() has written. It has the chip in its first line."""
+    chip = CHIPS.get(results_csv.heading(path)["chip"])
+    for row in results_csv.rows(path) if chip else []:
+        kind, layout, size, compute = row["product"].split()
+        yield Product(chip, kind, compute, layout, tuple(size.split("x"))), row["kernel"], float(row["microseconds"])
+
+
+def write_candidates(path, candidates):
+    """candidates: microseconds by product and kernel."""
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        file.write(results_csv.origin())
+        out = csv.writer(file, lineterminator="\n")
+        out.writerow(CANDIDATES)
+        for (product, kernel), us in candidates.items():
+            out.writerow([f"{product.type} {product.layout} {'x'.join(product.size)} {product.compute}", kernel, us])
 
 
 def predict(tegula, product, kernel):
@@ -104,7 +132,8 @@ def report_csv(rows, prints_all):
         print(f"{name:32} {len(logs):5}  predicted/measured {mean:.3f}, spread {spread:.3f}")
 
 
-def report_wisdom(rows):
+def report_candidates(rows, peers):
+    """peers: the microseconds of the other library, by product."""
     kernels, products = defaultdict(list), defaultdict(list)
     for product, kernel, measured, (predicted, _) in rows:
         splits = re.search(r"[:,]splits=(\d+)", kernel)
@@ -114,12 +143,16 @@ def report_wisdom(rows):
     for name, logs in sorted(kernels.items()):
         mean, spread = mean_and_spread(logs)
         print(f"{name:32} {len(logs):5}  measured/predicted {mean:.3f}, spread {spread:.3f}")
-    losses = []
+    losses, shares = [], []
     for product, candidates in products.items():
         choice, best = min(candidates, key=lambda c: c[1]), min(candidates)
         losses.append((choice[0] / best[0], product, choice, best))
+        if product in peers:
+            shares.append(math.log(peers[product] / choice[0]))
     if losses:
         print(f"{len(losses)} products, mean loss {mean_and_spread([math.log(x[0]) for x in losses])[0] - 1:.2%}")
+    if shares:
+        print(f"share of the peer: mean {mean_and_spread(shares)[0]:.3f}, least {math.exp(min(shares)):.3f}")
     for loss, product, choice, best in sorted(losses, reverse=True)[:10]:
         print(f"{loss - 1:6.1%} {product}: {choice[2]} {choice[0]:.2f} us (predicted {choice[1]:.2f}), "
               f"best {best[2]} {best[0]:.2f} ({best[1]:.2f})")
@@ -128,25 +161,33 @@ def report_wisdom(rows):
 def with_predictions(tegula, rows):
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         found = list(pool.map(lambda row: predict(tegula, row[0], row[1]), rows))
+    if found.count(None) > 0:
+        print(f"{found.count(None)} of {len(found)} kernels skipped: this build does not have them")
     return [(*row, predicted) for row, predicted in zip(rows, found) if predicted is not None]
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tegula")
-    parser.add_argument("results", nargs="+", help="files of `tegula bench --csv` and of the wisdom")
+    parser.add_argument("results", nargs="+", help="files of `tegula bench --csv`, of the wisdom, and of --write")
     parser.add_argument("--all", action="store_true")
+    parser.add_argument("--write", metavar="FILE", help="store the candidates of the wisdom")
     options = parser.parse_args()
-    rows, wisdom = [], {}  # of two lines of a candidate the later one counts
+    rows, candidates = [], {}  # of two lines of a candidate the later one counts
     for path in options.results:
         with open(path, encoding="utf-8") as file:
-            is_wisdom = any(" | " in line for line in file if not line.startswith("#"))
-        if is_wisdom:
-            wisdom.update(((product, kernel), us) for product, kernel, us in wisdom_rows(path))
+            first = next((line.rstrip("\n") for line in file if not line.startswith("#")), "")
+        if " | " in first or first == ",".join(CANDIDATES):
+            read = wisdom_rows if " | " in first else candidate_rows
+            candidates.update(((product, kernel), us) for product, kernel, us in read(path))
         else:
             rows += csv_rows(path)
+    if options.write:
+        write_candidates(options.write, candidates)
     report_csv(with_predictions(options.tegula, rows), options.all)
-    report_wisdom(with_predictions(options.tegula, [(*candidate, us) for candidate, us in wisdom.items()]))
+    peers = {product: us for (product, kernel), us in candidates.items() if kernel == PEER}
+    report_candidates(with_predictions(options.tegula, [(*candidate, us) for candidate, us in candidates.items()
+                                                        if candidate[1] != PEER]), peers)
 
 
 if __name__ == "__main__":

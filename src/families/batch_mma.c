@@ -145,7 +145,8 @@ static const char *batch_mma_make_geometry(const tgl_shape *s, const tgl_choice 
 /* ---- Predicted time -------------------------------------------------------------------------- */
 
 /* Constants of the cost model, fitted to 104 measurements on an H200: batches of 16x16x16 to
- * 64x64x64 in bf16, TF32 and f64, and the configurations for 21 batches of odd sizes up to 185. */
+ * 64x64x64 in bf16, TF32 and f64, and the configurations for 21 batches of odd sizes up to 185.
+ * F64: those of 29 batches (docs/notes/2026-11-29-gpu.md). */
 enum {
     BLOCK_CYCLES = 3200,       /* cycles of a block before its first tile and after its last one */
     TILE_CYCLES = 600,         /* minimum cycles of a block for one tile of K (bk elements) */
@@ -153,13 +154,14 @@ enum {
     COPY_8_BYTES_A_CLOCK = 37, /* the same for copies of 8 bytes */
     FRAGMENT_BYTES_A_CLOCK = 136, /* rate at which warps read fragments, if those beyond the
                                      matrices' edges are counted, too */
-    RAW_BYTES_A_CLOCK = 88,       /* the same if an operand has raw lines (is_raw()) */
+    RAW_BYTES_A_CLOCK = 88,       /* the same without ldmatrix: if an operand has raw lines
+                                     (is_raw()), and of f64 */
     HALF_RATE_WARPS = 5           /* an SM with w warps works at w / (w + 5) of its rate */
 };
 static const double RAW_CYCLES = 0.18; /* cycles of an SM to copy an element to a raw line */
 /* Cycles of an SM per result of a tile and per byte of an element of A. Results of the tile that
  * lie outside D count half. UNALIGNED_16: factor for 16-bit results whose rows are unaligned. */
-static const double RESULT_CYCLES = 0.075, UNALIGNED_16 = 2.7;
+static const double RESULT_CYCLES = 0.075, F64_RESULT_CYCLES = 0.04, UNALIGNED_16 = 2.7;
 static const double OVERLAP = 4; /* exponent p: loads of x seconds and work of y seconds overlap,
                                     and take (x^p + y^p)^(1/p) together */
 
@@ -178,13 +180,14 @@ static double item_cycles(const tgl_shape *s, const batch_mma_geometry *g, doubl
     const bool is_line = has_16_bits && s->ldd == s->n && g->tiles_n == 1;
     const double factor = has_16_bits && !is_line && s->ldd % 4 != 0 ? UNALIGNED_16 : 1;
     const bool has_raw = is_raw(g, g->step.vec_a) || is_raw(g, g->step.vec_b);
+    const double of_result = t->is_f64 ? F64_RESULT_CYCLES : RESULT_CYCLES;
     const double k = (double)s->k;
     const int warps = g->step.threads / 32;
     const double fragments = (double)warps * (t->wm + t->wn) * k * g->size;
-    return fragments / (has_raw ? RAW_BYTES_A_CLOCK : FRAGMENT_BYTES_A_CLOCK) +
+    return fragments / (has_raw || t->is_f64 ? RAW_BYTES_A_CLOCK : FRAGMENT_BYTES_A_CLOCK) +
            batch_mma_copy_cycles(g, m * k, g->step.vec_a) +
            batch_mma_copy_cycles(g, n * k, g->step.vec_b) +
-           RESULT_CYCLES * factor * g->size * (t->bm * t->bn + m * n) / 2;
+           of_result * factor * g->size * (t->bm * t->bn + m * n) / 2;
 }
 
 /* of_sm: number of blocks on the SM that has the most blocks. turns: number of tiles of D that a

@@ -10,7 +10,8 @@
 
 /* Constants of the cost model, fitted to times on an H200: m = n = k from 512 to 4096 in bf16 and
  * f64, and 340 products of random sizes in bf16, TF32 and f64
- * (docs/notes/2026-11-26-gpu-planner.md). PLAIN_...: with copies through registers. ..._A_CLOCK:
+ * (docs/notes/2026-11-26-gpu-planner.md). Single stores and copies, sums of splits and memory: 156
+ * products (docs/notes/2026-11-29-gpu.md). PLAIN_...: with copies through registers. ..._A_CLOCK:
  * bytes per clock of an SM. */
 enum {
     /* Cycles of a tile outside of its main loop, without WARP_RESULT_CYCLES and stores. */
@@ -22,23 +23,22 @@ enum {
     PLAIN_WAIT_CYCLES = 900,       /* as WAIT_CYCLES, with copies through registers */
     STORE_BYTES_A_CLOCK = 32,      /* rate of stores of D in aligned groups of four elements (f64:
                                       two) */
-    SINGLE_BYTES_A_CLOCK = 8,      /* rate of stores of D as scalars */
-    REDUCE_CYCLES = 1200,          /* cycles of a split tile for fences and its counter */
+    SINGLE_STORES_A_CLOCK = 4,     /* stores of D as scalars of an SM, of any type */
+    REDUCE_CYCLES = 2700,          /* cycles of a split tile for fences and its counter */
     SPLIT_CYCLES = 400,            /* cycles for each split of a tile, because splits add their sums
                                       in order */
-    SPLIT_BYTES_A_CLOCK = 26,      /* rate at which a block exchanges sums with L2 */
+    SPLIT_BYTES_A_CLOCK = 70,      /* rate at which a block exchanges sums with L2 */
     READ_BYTES_A_CLOCK = 128,      /* rate of reading fragments from shared memory */
     COPY_BYTES_A_CLOCK = 32,       /* rate of cp.async, during which shared memory is not read */
-    COPY_4_BYTES_A_CLOCK = 20,     /* rate of cp.async of 4 bytes per thread */
+    COPY_F64_BYTES_A_CLOCK = 56,   /* cp.async of single elements of f64 */
+    COPY_4_BYTES_A_CLOCK = 20,     /* cp.async of 4 bytes */
     PLAIN_BYTES_A_CLOCK = 14,      /* rate of copies through registers */
     SINGLE_COPY_BYTES_A_CLOCK = 7, /* copies of 8-bit elements one by one: an estimate */
 };
 /* Fraction of the rates of mma.sync, fragments and cp.async that the main loop reaches. F64_...: in
  * products of f64. */
 static const double LOOP_SHARE = 0.95, F64_LOOP_SHARE = 0.88;
-/* Fraction of tgl_chip.memory_rate that the kernel reaches. THIN_...: with tiles of 16 rows or
- * columns. */
-static const double MEMORY_SHARE = 0.68, THIN_MEMORY_SHARE = 0.5;
+static const double MEMORY_SHARE = 0.64; /* fraction of tgl_chip.memory_rate */
 
 /* Multiply-adds of an SM per clock by mma.sync. F64: the full rate of the tensor cores; 2 on chips
  * whose tensor cores do not support F64 (CUDA programming guide, throughput of arithmetic
@@ -62,6 +62,7 @@ static double mma_copy_cycles(const mma_geometry *g, int edge, int vec)
 {
     const double bytes = edge * g->row->bk_bytes;
     const int width = g->size * vec;
+    if (g->size == 8 && vec == 1) return bytes / COPY_F64_BYTES_A_CLOCK;
     return bytes / (width > 4    ? COPY_BYTES_A_CLOCK
                     : width == 4 ? COPY_4_BYTES_A_CLOCK
                     : width == 1 ? SINGLE_COPY_BYTES_A_CLOCK
@@ -116,7 +117,8 @@ static double store_cycles(const tgl_shape *s, const mma_geometry *g)
 {
     const double bytes = (double)tgl_type_size(s->type_d) * g->row->bm * g->row->bn;
     const int group = tgl_type_size(s->type_d) == 8 ? 2 : 4; /* results in a store */
-    return bytes / (s->ldd % group == 0 ? STORE_BYTES_A_CLOCK : SINGLE_BYTES_A_CLOCK);
+    if (s->ldd % group == 0) return bytes / STORE_BYTES_A_CLOCK;
+    return (double)g->row->bm * g->row->bn / SINGLE_STORES_A_CLOCK;
 }
 
 /* Cycles to add the sums of a split tile. at_once: SPLITS_AT_ONCE of kernels/lib/split_k.h: a
@@ -139,11 +141,6 @@ static double mma_wave_cycles(const tgl_chip *chip, const mma_geometry *g, doubl
     const int last = (int)ceil(rest / chip->sms);
     return full * (block_cycles(g, busy, resident, depth) + resident * after) +
            block_cycles(g, busy, last, depth) + last * after;
-}
-
-static double memory_share(const mma_geometry *g)
-{
-    return g->row->bm == 16 || g->row->bn == 16 ? THIN_MEMORY_SHARE : MEMORY_SHARE;
 }
 
 /* Cycles of the busiest SM for `whole` tiles that are not split, and for `split` tiles of `splits`
@@ -174,7 +171,7 @@ void tgl_mma_predict_time(const tgl_chip *chip, const tgl_shape *s, const mma_ge
     c->compute = cycles / (1e6 * chip->clock_mhz);
     if (c->blocks > chip->sms) c->compute += TGL_LATE_LAUNCH_SECONDS;
     c->memory =
-        batch * (size * (m * k + k * n) + size_d * m * n) / (memory_share(g) * chip->memory_rate);
+        batch * (size * (m * k + k * n) + size_d * m * n) / (MEMORY_SHARE * chip->memory_rate);
     c->l2 = (size * tiles * (g->row->bm + g->row->bn) * k + size_d * batch * m * n +
              2.0 * (double)g->step.scratch_bytes) /
             chip->l2_rate;
@@ -245,7 +242,7 @@ double tgl_mma_least_of_all(const mma_bound *b)
     const double whole = block_cycles(g, b->busy, of_sm, k) + of_sm * store_cycles(s, g);
     const double split = least_even_cycles(b) + reduce_cycles(g, 2);
     const double memory = batch * (g->size * (m * k + k * n) + size_d * m * n) /
-                          (memory_share(g) * b->chip->memory_rate);
+                          (MEMORY_SHARE * b->chip->memory_rate);
     return tgl_larger(least_with(b, whole < split ? whole : split, b->tiles),
                       TGL_LAUNCH_SECONDS + memory);
 }

@@ -19,6 +19,10 @@ enum {
     LATENCY_CYCLES = 4,
     /* Cycles of a tile before its first and after its last FFMA, without stores. */
     TILE_CYCLES = 4000,
+    /* Cycles of a launch for each result of a thread. The code around the main loop has 17 to 35
+     * instructions for each, and its first run fetches them from L2. Fitted to 46 products
+     * (docs/notes/2026-11-29-gpu.md). */
+    CODE_CYCLES = 30,
     STORE_BYTES_A_CLOCK = 32, /* rate of stores of D as float4 */
     LINE_BYTES_A_CLOCK = 11,  /* rate of stores of D in unaligned rows */
     SINGLE_BYTES_A_CLOCK = 7, /* rate of stores of D as scalars */
@@ -139,9 +143,11 @@ static double even_cycles(const tgl_chip *chip, const tgl_shape *s, const simt_g
 {
     const struct tgl_gemm_args *args = &g->step.args;
     const double blocks = tiles * args->splits;
+    /* A tile is stored by the blocks of its last cluster. */
+    const double stores = ceil(tiles * args->cluster / chip->sms);
     return simt_wave_cycles(chip, s, g, blocks, resident, args->k_chunk, 0) +
-           (simt_reduce_cycles(g) + simt_store_cycles(s, g) / args->cluster) *
-               ceil(blocks / ((double)chip->sms * resident));
+           simt_reduce_cycles(g) * ceil(blocks / ((double)chip->sms * resident)) +
+           simt_store_cycles(s, g) / args->cluster * stores;
 }
 
 /* Cycles of an SM with `resident` splits, each of `depth` of K. The splits store their sums in the
@@ -201,7 +207,7 @@ void tgl_simt_predict_time(const tgl_chip *chip, const tgl_shape *s, const simt_
     else if (g->step.args.splits > 1)
         cycles += even_cycles(chip, s, g, split, c->resident);
     c->blocks = whole + split * g->step.args.splits;
-    c->compute = cycles / (1e6 * chip->clock_mhz);
+    c->compute = (cycles + CODE_CYCLES * t->tm * t->tn) / (1e6 * chip->clock_mhz);
     if (c->blocks > chip->sms) c->compute += TGL_LATE_LAUNCH_SECONDS;
     const double of_b = share_of_b(s);
     c->memory = 4 * batch * (m * k + of_b * k * n + m * n) / (TILES_SHARE * chip->memory_rate);
@@ -233,20 +239,21 @@ static double least_block_cycles(const simt_bound *b, double blocks, double dept
     return b->of_k[together] * depth + b->slices;
 }
 
-/* A lower bound of the cycles to add the sums of a split tile and to store it, with clusters of at
- * most `cluster` blocks. It grows with the splits, and falls with larger clusters. */
-static double least_reduce_cycles(const simt_bound *b, int splits, int cluster)
+/* A lower bound of the cycles to add the sums of split tiles in each of `waves` waves, and to store
+ * one, with clusters of at most `cluster` blocks. It grows with the splits, and falls with larger
+ * clusters. */
+static double least_reduce_cycles(const simt_bound *b, int splits, int cluster, double waves)
 {
     const double bytes = 4.0 * b->g->row->bm * b->g->row->bn, groups = (double)splits / cluster;
-    const double alone = 2 * REDUCE_CYCLES + SPLIT_CYCLES * splits +
-                         (1 + splits) * bytes / BLOCK_BYTES_A_CLOCK + b->store;
-    if (cluster == 1) return alone;
-    const double clusters = REDUCE_CYCLES + bytes / CLUSTER_BYTES_A_CLOCK +
-                            2 * CLUSTER_CYCLES * b->g->row->slices + b->store / cluster;
+    const double alone =
+        2 * REDUCE_CYCLES + SPLIT_CYCLES * splits + (1 + splits) * bytes / BLOCK_BYTES_A_CLOCK;
+    if (cluster == 1) return waves * alone + b->store;
+    const double clusters =
+        REDUCE_CYCLES + bytes / CLUSTER_BYTES_A_CLOCK + 2 * CLUSTER_CYCLES * b->g->row->slices;
     const double between = groups > 1 ? REDUCE_CYCLES + SPLIT_CYCLES * groups +
                                             (1 + groups) * bytes / cluster / BLOCK_BYTES_A_CLOCK
                                       : 0;
-    return alone < clusters + between ? alone : clusters + between;
+    return fmin(waves * alone + b->store, waves * (clusters + between) + b->store / cluster);
 }
 
 /* The largest cluster size that divides `splits`. splits 0: the largest of all. */
@@ -262,7 +269,9 @@ static int largest_cluster(const tgl_chip *chip, int splits)
 static double least_with(const simt_bound *b, double cycles, double blocks)
 {
     const double late = blocks > b->chip->sms ? TGL_LATE_LAUNCH_SECONDS : 0;
-    return TGL_LAUNCH_SECONDS + late + cycles / (1e6 * b->chip->clock_mhz);
+    const simt_row *t = b->g->row;
+    return TGL_LAUNCH_SECONDS + late +
+           (cycles + CODE_CYCLES * t->tm * t->tn) / (1e6 * b->chip->clock_mhz);
 }
 
 /* A lower bound of the cycles of an SM for the tiles that are not split, without the start of the
@@ -287,7 +296,7 @@ double tgl_simt_least_of_even(const simt_bound *b, int splits, int64_t whole)
     const double of_sm = ceil(blocks / b->chip->sms), waves = ceil(of_sm / b->resident);
     const int cluster = largest_cluster(b->chip, (int)used);
     const double cycles = of_sm * least_block_cycles(b, of_sm, (double)chunk) +
-                          waves * (TILE_CYCLES + least_reduce_cycles(b, (int)used, cluster));
+                          waves * TILE_CYCLES + least_reduce_cycles(b, (int)used, cluster, waves);
     return least_with(b, cycles + (whole > 0 ? least_whole_cycles(b, (double)whole) : 0),
                       blocks + (double)whole);
 }
@@ -297,7 +306,7 @@ double tgl_simt_least_of_splits(const simt_bound *b, int splits)
     const int used = (int)tgl_ceil_div(b->shape->k, chunk_of(b, splits));
     const double work = b->tiles / b->chip->sms * (double)b->shape->k * b->of_k[b->resident];
     return least_with(
-        b, work + TILE_CYCLES + least_reduce_cycles(b, used, largest_cluster(b->chip, 0)),
+        b, work + TILE_CYCLES + least_reduce_cycles(b, used, largest_cluster(b->chip, 0), 1),
         b->tiles);
 }
 
@@ -330,7 +339,7 @@ double tgl_simt_least_of_all(const simt_bound *b)
     const double splits = k / (double)tgl_simt_least_depth(t) + 1;
     const double whole = of_sm * (least_block_cycles(b, of_sm, k) + b->store);
     const double split = tgl_larger(even, 1 / splits) * k * b->of_k[b->resident] +
-                         least_reduce_cycles(b, 2, largest_cluster(b->chip, 0));
+                         least_reduce_cycles(b, 2, largest_cluster(b->chip, 0), 1);
     const double cycles = TILE_CYCLES + (splits < 2 || whole < split ? whole : split);
     const double of_b = share_of_b(s);
     const double memory =

@@ -139,6 +139,9 @@ enum {
     TILE_CYCLES = 1000,   /* minimum cycles of a block for one tile of K (bk elements) */
 };
 static const double FFMA_SHARE = 0.55; /* fraction of the time of FFMAs that loads do not hide */
+/* The same for f64, whose loads of twice the bytes, by fewer resident warps, take longer than its
+ * FMAs: 50 times of 16 batches (docs/notes/2026-11-29-gpu.md). */
+static const double F64_FMA_SHARE = 1.2;
 /* Cycles of an SM for a warp's copy instruction of 16 bytes per thread, and of fewer bytes. They
  * were fitted to an older kernel, in which a copy took 18 instructions instead of 6. Five products
  * take 0.8 to 1.4 times the predicted time (docs/notes/2026-11-29-gpu.md). */
@@ -183,7 +186,8 @@ static double small_batch_product_cycles(const tgl_chip *chip, const tgl_shape *
     const small_batch_operand a = {t->bm, g->step.vec_a, !s->trans_a},
                               b = {t->bn, g->step.vec_b, s->trans_b};
     const double ffmas = (double)(t->bm * t->bn) * 4 * (double)tgl_ceil_div(s->k, 4);
-    return ffmas / tgl_fma_lanes(chip, s->type_accumulate) * FFMA_SHARE +
+    const double share = s->type_accumulate == TGL_F64 ? F64_FMA_SHARE : FFMA_SHARE;
+    return ffmas / tgl_fma_lanes(chip, s->type_accumulate) * share +
            small_batch_copy_cycles(t, s, &a) + small_batch_copy_cycles(t, s, &b);
 }
 

@@ -2,6 +2,7 @@
 """bench/fit/predictions.py, which compares predictions with measured times."""
 
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -19,11 +20,12 @@ def line(kernel, us, product=PRODUCT, chip=CHIP, mode="burst"):
 
 
 class Predictions(unittest.TestCase):
-    def report(self, text):
+    def report(self, text, *options):
         with tempfile.TemporaryDirectory(prefix="tegula-predictions-") as folder:
             path = pathlib.Path(folder) / "file"
             path.write_text(text, encoding="utf-8")
-            done = subprocess.run([sys.executable, SCRIPT, PROGRAM, path], capture_output=True, text=True, check=False)
+            done = subprocess.run([sys.executable, SCRIPT, PROGRAM, path, *options], capture_output=True, text=True,
+                                  check=False)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         return done.stdout
 
@@ -39,7 +41,7 @@ class Predictions(unittest.TestCase):
         text = self.report("# a comment\n" + line(fast, 999) + line(slow, 160) + line(fast, 200) + line("peer", 100))
         self.assertRegex(text, r"(?m)^wgmma_64x64 split +1  measured/predicted \d\.\d{3}, spread 0\.000$")
         self.assertRegex(text, r"(?m)^wgmma_128x256 +1  measured/predicted \d\.\d{3}, spread 0\.000$")
-        self.assertIn("1 products, mean loss 25.00%\n", text)
+        self.assertIn("1 products, mean loss 25.00%\nshare of the peer: mean 0.500, least 0.500\n", text)
         self.assertRegex(text, rf"(?m)^ 25\.0% bf16 NT 1024x1024x4096x1: {fast} 200\.00 us .* best {slow} 160\.00 ")
 
     def test_a_kernel_without_options_is_that_kernel(self):
@@ -48,8 +50,23 @@ class Predictions(unittest.TestCase):
     def test_skipped_lines_of_the_wisdom(self):
         kernel = "wgmma_128x256"
         others = [line(kernel, 1, chip="NVIDIA A100, 108 SMs"), line(kernel, 1, mode="sustained"),
-                  line(kernel, 1, PRODUCT + " bias=row"), line("no_such_kernel", 1), "nothing | else\n"]
+                  line(kernel, 1, PRODUCT + " bias=row"), "nothing | else\n"]
         self.assertEqual(self.report("".join(others)), "")
+        self.assertEqual(self.report(line("no_such_kernel", 1) + line(kernel + ":no_option=1", 1)),
+                         "2 of 2 kernels skipped: this build does not have them\n")
+
+    def test_the_wisdom_as_csv(self):
+        text = line("wgmma_128x256:splits=1", 160) + line("wgmma_64x64:splits=2,cluster=1", 200) + line("peer", 100)
+        with tempfile.NamedTemporaryFile(prefix="tegula-candidates-", suffix=".csv") as file:
+            report = self.report(text, "--write", file.name)
+            written = file.read().decode()
+        heading, columns, *rows = written.splitlines()
+        self.assertRegex(heading, r"^# commit: .*; date: .*; driver: .*; chip: .*; command: .*predictions\.py")
+        self.assertEqual(columns, "product,kernel,microseconds")
+        self.assertEqual(rows[1:], ['bf16 NT 1024x1024x4096x1 default,"wgmma_64x64:splits=2,cluster=1",200.0',
+                                    "bf16 NT 1024x1024x4096x1 default,peer,100.0"])
+        heading = re.sub(r"chip: [^;]*", "chip: NVIDIA H200", heading)
+        self.assertEqual(self.report("\n".join([heading, "# note: more", columns, *rows])), report)
 
     def test_csv(self):
         head = "chip,type,layout,m,n,k,batch,library,kernel,seconds\n"
