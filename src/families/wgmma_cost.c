@@ -75,16 +75,6 @@ static const double LARGER_OPERAND = 0.17;
 static const double TWO_LINES = 1.10;
 /* straddling() adds this if lines begin within a sector. */
 static const double HALF_SECTORS = 0.66;
-/* MISSES: if the operands are much larger than L2, the fraction of tile loads that miss L2. Loads
- * miss because blocks that share a tile do not load it at the same time. The value is fitted on an
- * H100, whose memory is slower: times on an H200 hardly depend on it. With 0.17 the planner chose
- * tiles of 128x128 for large squares on an H100, which take up to twice the time there. */
-static const double MISSES = 0.25;
-/* The part of repeated requests of operands, those beyond one of each byte, that memory serves
- * even if the operands fit into L2. Fitted to 144 products of bf16, f16 and TF32
- * (docs/notes/2026-11-29-gpu.md). */
-static const double REPEATED_READS = 0.07;
-
 /* The fraction of an operand's lines (`bytes` bytes each) that lie in two lines of L2 (128 bytes).
  * Lines are assumed to begin at each multiple of `unit` equally often. Lines of repacked copies
  * begin at multiples of 128. If lines begin within a sector (32 bytes of L2), HALF_SECTORS is added
@@ -128,15 +118,9 @@ static double copy_cycles(const wgmma_copies *left, const wgmma_copies *right,
                                          requested / L2_BYTES_A_CLOCK);
 }
 
-/* The left operand's fraction of the bytes of A and B. */
-static double left_share(const wgmma_geometry *g)
-{
-    return (double)g->left.edge / (double)(g->left.edge + g->right.edge);
-}
-
 static double wgmma_copy_cycles(const tgl_shape *s, const wgmma_geometry *g)
 {
-    const double share = left_share(g);
+    const double share = tgl_wgmma_left_share(g);
     const wgmma_copies left = copies_of(s, &g->left, g->row->bm, g->cluster_columns > 1, share);
     const wgmma_copies right = copies_of(s, &g->right, g->row->bn, g->cluster_rows > 1, 1 - share);
     return copy_cycles(&left, &right, g);
@@ -306,34 +290,11 @@ static double all_cycles(const tgl_chip *chip, const tgl_shape *s, const wgmma_g
            wgmma_wave_cycles(chip, s, g, g->units - g->whole, g->chunk, g->splits > 1, parts, step);
 }
 
-static wgmma_traffic traffic_of(const tgl_chip *chip, const tgl_shape *s, const wgmma_row *t)
-{
-    const double m = (double)s->m, n = (double)s->n, k = (double)s->k, batch = (double)s->batch;
-    const double operands = (double)tgl_type_size(s->type_a) * (m * k + k * n); /* bytes of A and
-                                                                                   B */
-    const double beyond =
-        operands > (double)chip->l2_bytes ? 1 - (double)chip->l2_bytes / operands : 0;
-    return (wgmma_traffic){.operands = batch * operands,
-                           .result = batch * (double)tgl_type_size(s->type_d) * m * n,
-                           .missed = MISSES * beyond,
-                           .step = WGMMA_LINE_BYTES * (t->bm + t->bn)};
-}
-
-/* Bytes of tiles that the SMs request from L2. Blocks of a cluster share them, and rows or columns
- * of a tile that D does not have are not read. */
+/* Bytes of tiles that the SMs request from L2. Blocks of a cluster share them. */
 static double requested_bytes(const wgmma_geometry *g)
 {
-    const double left = (double)tgl_min64(g->row->bm, g->left.edge) / g->cluster_columns;
-    const double right = (double)tgl_min64(g->row->bn, g->right.edge) / g->cluster_rows;
-    return all_steps(g) * WGMMA_LINE_BYTES * (left + right);
-}
-
-/* Bytes that a product reads from memory or writes to it. steps: steps of K of all its units;
- * requested: bytes that they request from L2. */
-static double memory_bytes(const wgmma_traffic *t, double steps, double requested)
-{
-    const double repeated = REPEATED_READS * tgl_larger(requested - t->operands, 0);
-    return tgl_larger(t->operands + repeated, t->missed * (steps * t->step)) + t->result;
+    return all_steps(g) * WGMMA_LINE_BYTES *
+           ((double)g->row->bm / g->cluster_columns + (double)g->row->bn / g->cluster_rows);
 }
 
 void tgl_wgmma_predict_time(const tgl_chip *chip, const tgl_shape *s, const wgmma_geometry *g,
@@ -344,14 +305,15 @@ void tgl_wgmma_predict_time(const tgl_chip *chip, const tgl_shape *s, const wgmm
     const double busy = all_cycles(chip, s, g, &parts, wgmma_step_cycles) / clock;
     const double start =
         tgl_repack_seconds(chip, g->repacks, g->repack_count) + start_cycles(s, g) / clock;
-    const double requested = requested_bytes(g);
-    const wgmma_traffic traffic = traffic_of(chip, s, g->row);
-    const double memory = memory_bytes(&traffic, all_steps(g), requested) / chip->memory_rate;
+    const wgmma_traffic traffic = tgl_wgmma_traffic(chip, s, g->row);
+    const double memory =
+        tgl_wgmma_memory_bytes(&traffic, all_steps(g), tgl_wgmma_repeated_bytes(s, g)) /
+        chip->memory_rate;
     c->blocks = (double)g->step.blocks;
     c->is_uneven = g->whole > 0;
     c->compute = start + tgl_overlapped(busy, memory, 0, MEMORY_OVERLAP);
     c->memory = start + memory;
-    c->l2 = start + requested / chip->l2_rate;
+    c->l2 = start + requested_bytes(g) / chip->l2_rate;
 }
 
 /* ---- Lower bounds ---------------------------------------------------------------------------- */
@@ -399,10 +361,10 @@ const char *tgl_wgmma_bound_start(const tgl_chip *chip, const tgl_shape *s,
     b->tiles = (double)tgl_ceil_div(g->left.edge, g->row->bm) *
                (double)tgl_ceil_div(g->right.edge, g->row->bn) * (double)s->batch;
     b->product = product_cycles(chip, s, g);
-    const double share = left_share(g);
+    const double share = tgl_wgmma_left_share(g);
     b->left = copies_of(s, &g->left, g->row->bm, false, share);
     b->right = copies_of(s, &g->right, g->row->bn, false, 1 - share);
-    b->traffic = traffic_of(chip, s, g->row);
+    b->traffic = tgl_wgmma_traffic(chip, s, g->row);
     b->tail = wgmma_tail_cycles(s, g, false);
     b->of_left = wgmma_left_in_registers(s, g) ? LEFT_CYCLES : 0;
     b->start = TGL_LAUNCH_SECONDS * (g->repack_count > 0 ? 2 : 1) +
@@ -411,12 +373,13 @@ const char *tgl_wgmma_bound_start(const tgl_chip *chip, const tgl_shape *s,
 }
 
 /* A lower bound of the seconds of a candidate with the options in b->g. cycles: from the
- * candidate's start to its end; steps: steps of K of all its units together; requested: bytes that
- * they request from L2. */
-static double least_with(const wgmma_bound *b, double cycles, double steps, double requested)
+ * candidate's start to its end; steps: steps of K of all its units together; repeated: as of
+ * tgl_wgmma_memory_bytes(). */
+static double least_with(const wgmma_bound *b, double cycles, double steps, double repeated)
 {
     const double clock = 1e6 * b->chip->clock_mhz;
-    const double memory = memory_bytes(&b->traffic, steps, requested) / b->chip->memory_rate;
+    const double memory =
+        tgl_wgmma_memory_bytes(&b->traffic, steps, repeated) / b->chip->memory_rate;
     return b->start + start_cycles(b->shape, &b->g) / clock +
            least_overlapped(cycles / clock, memory);
 }
@@ -430,7 +393,7 @@ double tgl_wgmma_least_of_options(wgmma_bound *b, const tgl_choice *choice)
                                   b->of_left,
                               copy_cycles(&b->left, &b->right, g), stages_in_flight(g)};
     return least_with(b, all_cycles(b->chip, b->shape, g, &parts, least_step_cycles), all_steps(g),
-                      requested_bytes(g));
+                      tgl_wgmma_repeated_bytes(b->shape, g));
 }
 
 /* A lower bound of the cycles of an SM for an even share of all steps of K. copy: cycles to copy

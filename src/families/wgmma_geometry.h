@@ -192,6 +192,18 @@ typedef struct wgmma_traffic {
     double step;   /* bytes copied for a step of K of a tile */
 } wgmma_traffic;
 
+wgmma_traffic tgl_wgmma_traffic(const tgl_chip *chip, const tgl_shape *s, const wgmma_row *t);
+
+/* The left operand's fraction of the bytes of A and B. */
+double tgl_wgmma_left_share(const wgmma_geometry *g);
+
+/* Bytes that memory serves although A and B were read before. */
+double tgl_wgmma_repeated_bytes(const tgl_shape *s, const wgmma_geometry *g);
+
+/* Bytes that a product reads from memory or writes to it. steps: steps of K of all its units;
+ * repeated: tgl_wgmma_repeated_bytes(), or a lower bound of it. */
+double tgl_wgmma_memory_bytes(const wgmma_traffic *t, double steps, double repeated);
+
 /* State shared by the lower bounds of many choices with the same configuration, the same
  * `exchanged`, and the left operand in registers or not. A bound lets the search skip choices that
  * cannot be the fastest. */
