@@ -13,7 +13,7 @@ static const double MISSES = 0.25;
  * even if both operands fit into L2: this times the operand's fraction of the bytes of A and B. The
  * small operand of a layer stays in L2. Fitted to 144 products of bf16, f16 and TF32
  * (docs/notes/2026-11-29-gpu.md). */
-static const double REPEATED_READS = 0.2;
+static const double REPEATED_READS = 0.13;
 
 double tgl_wgmma_left_share(const wgmma_geometry *g)
 {
