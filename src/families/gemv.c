@@ -65,11 +65,15 @@ static int gemv_pack_of(const gemv_geometry *g)
     return 16 / g->size;
 }
 
-/* The number of 16-byte loads of the matrix that a thread issues at once. */
+/* The number of 16-byte loads of the matrix that a thread issues at once. A load of a complex
+ * MN-major matrix is multiplied by twice as many numbers of the vectors: 64 registers suffice for
+ * half as many loads. */
 static int loads_of(const gemv_geometry *g)
 {
     const struct gemv_layout *l = g->layout;
-    return g->thin.k_major ? l->lines * l->unroll_k_major : l->unroll_mn_major;
+    const bool has_half = g->thin.big_parts == 2 && l->registers <= 64;
+    if (g->thin.k_major) return l->lines * l->unroll_k_major;
+    return has_half ? l->unroll_mn_major / 2 : l->unroll_mn_major;
 }
 
 /* The number of lines of the matrix that a thread multiplies. An element of a strided vector takes
@@ -112,7 +116,8 @@ static void share_lines(int sms, gemv_geometry *g)
 /* Sets the threads for an MN-major matrix. As many threads divide K among them as the chip has room
  * for, but the elements that a block loads at once must not be more than K. Long or many matrices
  * keep the chip busy with blocks of any shape. 512 threads per SM are enough to keep the memory
- * busy. More would only divide the matrix into narrower columns. */
+ * busy. More would only divide the matrix into narrower columns. If K is less than 8, a block has
+ * fewer warps, so that each has some of the K. */
 static void share_columns(int sms, gemv_geometry *g)
 {
     enum { ENOUGH_THREADS = 512 };
@@ -124,9 +129,13 @@ static void share_columns(int sms, gemv_geometry *g)
     while (g->lanes_k < lanes_max && 2 * gemv_unroll_of(g) * g->lanes_k <= g->k &&
            (8 * packs > room || 2 * g->lanes_k * packs <= room))
         g->lanes_k *= 2;
-    g->threads = g->lanes_k < resident / 32  ? 256
-                 : g->lanes_k < resident / 8 ? resident / 2
-                                             : resident;
+    const bool is_short = g->k < g->lanes_k;
+    while (is_short && g->lanes_k > 1 && g->lanes_k * gemv_unroll_of(g) >= 2 * g->k)
+        g->lanes_k /= 2;
+    g->threads = is_short                     ? 32 * g->lanes_k
+                 : g->lanes_k < resident / 32 ? 256
+                 : g->lanes_k < resident / 8  ? resident / 2
+                                              : resident;
     /* A 16-byte load covers twice as many columns of a 16-bit type as of F32, so there are half as
      * many blocks. Halving the size of the blocks doubles their number again. */
     if (g->size == 2 && g->threads == resident && packs * g->lanes_k < (int64_t)resident * sms)
@@ -238,7 +247,9 @@ static void gemv_predict_time(const tgl_chip *chip, const tgl_shape *s, const ge
     const double slots = (double)chip->sms * c->resident, count = g->row->count;
     c->blocks = batch * (double)g->step.blocks;
     const double active = c->blocks < slots ? c->blocks : slots;
-    const double in_flight = LOADS_SHARE * 16 * g->threads * loads_of(g);
+    const int64_t of_lane = tgl_ceil_div(g->k, g->lanes_k);
+    const double loads = (double)(g->thin.k_major ? loads_of(g) : tgl_min64(loads_of(g), of_lane));
+    const double in_flight = LOADS_SHARE * 16 * g->threads * loads;
     const double clock = 1e6 * chip->clock_mhz;
     const double around = (LAUNCH_CYCLES + (g->row->count > 1 ? MORE_CYCLES : 0)) / clock;
     const double ffmas =
