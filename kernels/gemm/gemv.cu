@@ -100,15 +100,16 @@
 #define SUMS   (ALONG_K && PACK > 4 ? 4 : PACK)
 
 /* TURN: the number of packs of each line for which a thread loads the vectors' elements together:
- * with one vector of F32 or F64 all packs of a step. For several vectors or 16-bit types that would
- * take too many registers, and loads of vectors hit in L1 anyway. */
-#define TURN (COUNT == 1 && !IS_16_BITS ? UNROLL : 1)
+ * with one vector of F32 or F64 all packs of a step. For several vectors, two numbers of a complex
+ * one or 16-bit types that would take too many registers, and loads of vectors hit in L1 anyway. */
+#define IS_SIMPLE (COUNT == 1 && !IS_16_BITS && BIG_PARTS == 1)
+#define TURN      (IS_SIMPLE ? UNROLL : 1)
 
 /* KEEP_ORDER() keeps the loads of the matrix before the loads of several vectors and before all
  * arithmetic: ptxas does not move loads across __syncwarp(). Without KEEP_ORDER() ptxas, short of
  * registers, loads the last packs of a step only after the first packs have arrived and been
  * multiplied. */
-#if COUNT == 1 && !IS_16_BITS
+#if IS_SIMPLE
 #define KEEP_ORDER()
 #else
 #define KEEP_ORDER() __syncwarp()

@@ -65,15 +65,14 @@ static int gemv_pack_of(const gemv_geometry *g)
     return 16 / g->size;
 }
 
-/* The number of 16-byte loads of the matrix that a thread issues at once. A load of a complex
- * MN-major matrix is multiplied by twice as many numbers of the vectors: 64 registers suffice for
- * half as many loads. */
+/* The number of 16-byte loads of the matrix that a thread issues at once. For two complex
+ * vectors and an MN-major matrix, 64 registers suffice for half as many loads. */
 static int loads_of(const gemv_geometry *g)
 {
     const struct gemv_layout *l = g->layout;
-    const bool has_half = g->thin.big_parts == 2 && l->registers <= 64;
     if (g->thin.k_major) return l->lines * l->unroll_k_major;
-    return has_half ? l->unroll_mn_major / 2 : l->unroll_mn_major;
+    return g->thin.big_parts == 2 && g->row->count == 2 ? l->unroll_mn_major / 2
+                                                        : l->unroll_mn_major;
 }
 
 /* The number of lines of the matrix that a thread multiplies. An element of a strided vector takes
