@@ -112,11 +112,19 @@ static void share_lines(int sms, gemv_geometry *g)
     }
 }
 
+enum { LANES_MIN = 8 }; /* threads along K of a block of 256 threads, if MN-major */
+
+/* Whether an MN-major matrix has less K than LANES_MIN threads need. */
+static bool is_short(const gemv_geometry *g)
+{
+    return !g->thin.k_major && g->k < LANES_MIN;
+}
+
 /* Sets the threads for an MN-major matrix. As many threads divide K among them as the chip has room
  * for, but the elements that a block loads at once must not be more than K. Long or many matrices
  * keep the chip busy with blocks of any shape. 512 threads per SM are enough to keep the memory
- * busy. More would only divide the matrix into narrower columns. If K is less than 8, a block has
- * fewer warps, so that each has some of the K. */
+ * busy. More would only divide the matrix into narrower columns. If K is short, a block has fewer
+ * warps, so that each has some of the K. */
 static void share_columns(int sms, gemv_geometry *g)
 {
     enum { ENOUGH_THREADS = 512 };
@@ -124,14 +132,13 @@ static void share_columns(int sms, gemv_geometry *g)
     const int64_t packs = tgl_ceil_div(g->thin.length, gemv_pack_of(g)) * g->step.batch_step;
     const int resident = resident_threads(g);
     const int lanes_max = 8 * packs > room ? resident / 32 : resident / 8;
-    g->lanes_k = 8;
+    g->lanes_k = LANES_MIN;
     while (g->lanes_k < lanes_max && 2 * gemv_unroll_of(g) * g->lanes_k <= g->k &&
            (8 * packs > room || 2 * g->lanes_k * packs <= room))
         g->lanes_k *= 2;
-    const bool is_short = g->k < g->lanes_k;
-    while (is_short && g->lanes_k > 1 && g->lanes_k * gemv_unroll_of(g) >= 2 * g->k)
+    while (is_short(g) && g->lanes_k > 1 && g->lanes_k * gemv_unroll_of(g) >= 2 * g->k)
         g->lanes_k /= 2;
-    g->threads = is_short                     ? 32 * g->lanes_k
+    g->threads = is_short(g)                  ? 32 * g->lanes_k
                  : g->lanes_k < resident / 32 ? 256
                  : g->lanes_k < resident / 8  ? resident / 2
                                               : resident;
@@ -139,6 +146,15 @@ static void share_columns(int sms, gemv_geometry *g)
      * many blocks. Halving the size of the blocks doubles their number again. */
     if (g->size == 2 && g->threads == resident && packs * g->lanes_k < (int64_t)resident * sms)
         g->threads = resident / 2;
+}
+
+/* The number of packs of each line that a thread loads at once: no more than K has, if it is short.
+ */
+static int step_unroll_of(const gemv_geometry *g)
+{
+    const int64_t of_lane = tgl_ceil_div(g->k, g->lanes_k);
+    if (!is_short(g)) return gemv_unroll_of(g);
+    return of_lane < 1 ? 1 : (int)tgl_min64(of_lane, gemv_unroll_of(g));
 }
 
 /* The number of elements in a load of the matrix; 4 or 1 for F32 that is not complex. If the matrix
@@ -246,9 +262,7 @@ static void gemv_predict_time(const tgl_chip *chip, const tgl_shape *s, const ge
     const double slots = (double)chip->sms * c->resident, count = g->row->count;
     c->blocks = batch * (double)g->step.blocks;
     const double active = c->blocks < slots ? c->blocks : slots;
-    const int64_t of_lane = tgl_ceil_div(g->k, g->lanes_k);
-    const double loads = (double)(g->thin.k_major ? loads_of(g) : tgl_min64(loads_of(g), of_lane));
-    const double in_flight = LOADS_SHARE * 16 * g->threads * loads;
+    const double in_flight = LOADS_SHARE * 16 * g->threads * lines_of(g) * step_unroll_of(g);
     const double clock = 1e6 * chip->clock_mhz;
     const double around = (LAUNCH_CYCLES + (g->row->count > 1 ? MORE_CYCLES : 0)) / clock;
     const double ffmas =
@@ -277,7 +291,7 @@ static void gemv_add_macros(const void *geometry, const tgl_shape *s, bool is_un
      * elements and, with several vectors, for other types, too. */
     enum { NARROW_UNROLL_MAX = 4, NARROW_UNROLL_MAX_OF_16_BITS = 2 };
     const gemv_geometry *g = geometry;
-    const int count = g->row->count, unroll = gemv_unroll_of(g);
+    const int count = g->row->count, unroll = step_unroll_of(g);
     const int width = is_unaligned ? 1 : g->thin.big_a ? g->step.vec_a : g->step.vec_b;
     const int unroll_max = width > 1      ? unroll
                            : g->size == 2 ? NARROW_UNROLL_MAX_OF_16_BITS
