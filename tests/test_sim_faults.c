@@ -78,6 +78,7 @@ static const struct broken {
      0,
      0},
     {"unwritten_shared", TGL_KERNEL_FAULT, {"reads As + ", "which no thread has written"}, 1, 0, 0},
+    {"local_overrun", TGL_KERNEL_FAULT, {"uses an index outside of an array"}, 1, 0, 0},
     {"shared_overrun",
      TGL_KERNEL_FAULT,
      {"writes 4 bytes", "at 0 bytes past the end of As, which has 960 bytes"},

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The functions that a kernel compiled for the simulator calls: the functions behind CUDA's
- * keywords, and functions that the compiler calls for each access (-fsanitize=thread) and each
- * basic block (-fsanitize-coverage=trace-pc), in place of the sanitizers' run times. Most of these
+ * keywords, and functions that the compiler calls for each access (-fsanitize=thread), each index
+ * outside of an array (-fsanitize=bounds) and each basic block (-fsanitize-coverage=trace-pc), in
+ * place of the sanitizers' run times. Most of these
  * functions call the host. They are compiled separately from the kernel, without these flags, and
  * linked to it.
  */
@@ -125,6 +126,14 @@ void *memset(void *to, int value, size_t bytes)
 
 void *__tsan_memcpy(void *to, const void *from, size_t bytes) __attribute__((alias("memcpy")));
 void *__tsan_memset(void *to, int value, size_t bytes) __attribute__((alias("memset")));
+
+/* Called where an index lies outside of its array (-fsanitize=bounds). On a GPU such an access to
+ * registers or shared memory reads or writes something else. */
+void __ubsan_handle_out_of_bounds(void *where, void *index)
+{
+    (void)where, (void)index;
+    tgl_sim.bad_index(tgl_sim.machine, TGL_SIM_PC);
+}
 
 /* ---- Atomics and fences ---------------------------------------------------------------------- */
 

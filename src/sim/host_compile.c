@@ -24,7 +24,7 @@ static const char run_time_flags[] = COMMON_FLAGS "-O2";
 /* -O0: the compiler neither merges nor moves accesses, so that each access in the source is one
  * access of the program. -gdwarf-4: the newest version that elf_image.c reads. */
 static const char kernel_flags[] = COMMON_FLAGS
-    "-O0 -g1 -gdwarf-4 -gz=none -DTGL_SIM -fgnu89-inline -ffp-contract=off -fsanitize=thread "
+    "-O0 -g1 -gdwarf-4 -gz=none -DTGL_SIM -fgnu89-inline -ffp-contract=off -fsanitize=thread,bounds "
     "-fsanitize-coverage=trace-pc";
 
 /* Only for clang, which otherwise does not instrument every basic block. gcc does not know this

@@ -28,6 +28,11 @@ static void stop_endless(tgl_machine *machine, const void *pc)
     tgl_machine_fault(machine, pc, "reaches neither a barrier nor its end: an endless loop?");
 }
 
+static void stop_bad_index(tgl_machine *machine, const void *pc)
+{
+    tgl_machine_fault(machine, pc, "uses an index outside of an array");
+}
+
 static void wait_for_launches(tgl_machine *machine)
 {
     machine->has_waited = machine->current->has_waited = true;
@@ -74,6 +79,7 @@ static void set_hooks(tgl_machine *machine)
         .wgmma_wait = tgl_wgmma_wait,
         .set_registers = tgl_set_registers,
         .endless = stop_endless,
+        .bad_index = stop_bad_index,
         .code = l->module->load_address,
         .code_size = l->module->code_size,
         .visits = l->module->visits,
