@@ -18,6 +18,9 @@
  * sums of the lanes of a warp are added by a butterfly of shuffles. The sums of several warps are
  * added in pairs through shared memory. No chain of additions is therefore long.
  *
+ * With PAIRS the matrix and the vectors are complex: lib/thin_lines.h. A K-major matrix has two
+ * vectors for each complex one; the K of an MN-major matrix is counted in complex numbers.
+ *
  * Grid: x = tiles of results, z = batch.
  */
 #include "lib/epilogue.h"
@@ -64,6 +67,7 @@
 #endif
 
 #include "lib/packs.h"
+#include "lib/thin_lines.h"
 
 #define THREADS      (WARPS * 32)
 #define LANES_LENGTH (THREADS / LANES_K)
@@ -77,10 +81,11 @@
 #define LENGTH_LANE ((int)threadIdx.x / (ALONG_K ? LANES_K : 1) % LANES_LENGTH)
 #define K_BIT       (ALONG_K ? 1 : LANES_LENGTH) /* distance of threads with successive K_LANE */
 
-/* DISTANCE: elements from one load of a pack to its next load; the other lanes' loads lie in
- * between. PLACE_OF(e): offset of element e of a pack from the pack's first element. */
-#define DISTANCE    (VEC * (ALONG_K ? LANES_K : LANES_LENGTH))
-#define PLACE_OF(e) ((e) / VEC * DISTANCE + (e) % VEC)
+/* DISTANCE: elements from one load of a pack to its next load (with ADJACENT 2, to the second next
+ * of VEC 1); the other lanes' loads lie in between. PLACE_OF(e): offset of element e of a pack from
+ * the pack's first element. */
+#define DISTANCE    (ADJACENT * (ALONG_K ? LANES_K : LANES_LENGTH))
+#define PLACE_OF(e) ((e) / ADJACENT * DISTANCE + (e) % ADJACENT)
 
 /* PACKS_OF_VECTOR: vectors are loaded in packs of 16 bytes. The vectors must be aligned to 16
  * bytes: the kernel tests this for a single vector, and VEC promises it for several. In the last
@@ -95,15 +100,16 @@
 #define SUMS   (ALONG_K && PACK > 4 ? 4 : PACK)
 
 /* TURN: the number of packs of each line for which a thread loads the vectors' elements together:
- * with one vector of F32 or F64 all packs of a step. For several vectors or 16-bit types that would
- * take too many registers, and loads of vectors hit in L1 anyway. */
-#define TURN (COUNT == 1 && !IS_16_BITS ? UNROLL : 1)
+ * with one vector of F32 or F64 all packs of a step. For several vectors, two numbers of a complex
+ * one or 16-bit types that would take too many registers, and loads of vectors hit in L1 anyway. */
+#define IS_SIMPLE (COUNT == 1 && !IS_16_BITS && BIG_PARTS == 1)
+#define TURN      (IS_SIMPLE ? UNROLL : 1)
 
 /* KEEP_ORDER() keeps the loads of the matrix before the loads of several vectors and before all
  * arithmetic: ptxas does not move loads across __syncwarp(). Without KEEP_ORDER() ptxas, short of
  * registers, loads the last packs of a step only after the first packs have arrived and been
  * multiplied. */
-#if COUNT == 1 && !IS_16_BITS
+#if IS_SIMPLE
 #define KEEP_ORDER()
 #else
 #define KEEP_ORDER() __syncwarp()
@@ -119,6 +125,9 @@
 #if COUNT != 1 && COUNT != 2 && COUNT != 4
 #error "COUNT: 1, 2 or 4"
 #endif
+#if PAIRS && ALONG_K && COUNT == 1
+#error "COUNT: at least 2 with PAIRS if the matrix is K-major"
+#endif
 #if LINES < 1 || (!ALONG_K && LINES > 1)
 #error "LINES: 1 if the matrix is MN-major"
 #endif
@@ -126,11 +135,15 @@
 /* Number of pointers of a thread to the matrix: one for each line, or for each load of its pack. */
 #define PLACES (ALONG_K ? LINES : CHUNKS)
 
+/* Vectors in memory, and the numbers of each that a thread loads for a pack of the matrix. */
+#define STORED  (COUNT / SMALL_PARTS)
+#define NUMBERS (ALONG_K ? PACK : BIG_PARTS)
+
 /* Addresses of the next loads of a thread. */
 struct cursor {
-    const element_t *matrix[PLACES], *vector[COUNT];
+    const element_t *matrix[PLACES], *vector[STORED];
     long long ld;   /* leading dimension of the matrix */
-    long long step; /* distance between successive elements of a vector */
+    long long step; /* distance between successive elements of a vector, complex ones with PAIRS */
 };
 
 /* Returns the addresses of a thread's first loads. In place of lines that the matrix does not have,
@@ -139,28 +152,29 @@ struct cursor {
 static __device__ __forceinline__ struct cursor first_step(const struct tgl_gemm_args *args)
 {
     const int batch = (int)blockIdx.z, first = (int)blockIdx.x * TILE;
-    const int length = BIG_A ? args->m : args->n, count = BIG_A ? args->n : args->m;
+    const int length = BIG_LINES(args), count = SMALL_LINES(args) / SMALL_PARTS;
     const element_a *A = A_OF(args, batch);
     const element_b *B = B_OF(args, batch);
     const long long vector_ld = BIG_A ? args->ldb : args->lda;
     const bool is_k_major = (ALONG_K && COUNT > 1) || args->small_k_major;
     struct cursor c;
     c.ld = BIG_A ? args->lda : args->ldb;
-    c.step = is_k_major ? 1 : vector_ld;
+    c.step = is_k_major ? BIG_PARTS : vector_ld;
 #pragma unroll
-    for (int v = 0; v < COUNT; v++)
-        c.vector[v] = (BIG_A ? B : A) + K_LANE * (ALONG_K ? VEC : 1) * c.step +
-                      (v < count ? v : 0) * (is_k_major ? vector_ld : 1);
+    for (int v = 0; v < STORED; v++)
+        c.vector[v] = (BIG_A ? B : A) + K_LANE * (ALONG_K ? ADJACENT : 1) * c.step +
+                      (v < count ? v : 0) * (is_k_major ? vector_ld : BIG_PARTS);
 #if ALONG_K
 #pragma unroll
     for (int i = 0; i < LINES; i++)
         c.matrix[i] = (BIG_A ? A : B) +
-                      min(first + LENGTH_LANE + i * LANES_LENGTH, length - 1) * c.ld + K_LANE * VEC;
+                      min(first + LENGTH_LANE + i * LANES_LENGTH, length - 1) * c.ld +
+                      K_LANE * ADJACENT;
 #else
 #pragma unroll
     for (int i = 0; i < CHUNKS; i++)
         c.matrix[i] = (BIG_A ? A : B) + K_LANE * c.ld +
-                      min(first + LENGTH_LANE * VEC + i * DISTANCE, length - VEC);
+                      min(first + LENGTH_LANE * ADJACENT + PLACE_OF(i * VEC), length - VEC);
 #endif
     return c;
 }
@@ -182,7 +196,7 @@ static __device__ __forceinline__ element_t load_cached(const element_t *at)
 static __device__ __forceinline__ void clear_vector(accumulate_t *to)
 {
 #pragma unroll
-    for (int e = 0; e < (ALONG_K ? PACK : 1); e++)
+    for (int e = 0; e < NUMBERS; e++)
         to[e] = 0;
 }
 
@@ -190,7 +204,7 @@ static __device__ __forceinline__ void clear_vector(accumulate_t *to)
  * once, and the elements of the vectors for TURN packs at a time. */
 struct step {
     pack_t matrix[UNROLL][LINES];
-    accumulate_t vector[TURN][COUNT][ALONG_K ? PACK : 1];
+    accumulate_t vector[TURN][STORED][NUMBERS];
 };
 
 /* Loads the packs of a step. left: the number of elements of K from the thread's first element on.
@@ -209,9 +223,10 @@ static __device__ __forceinline__ void load_matrix(struct step *s, const struct 
         }
 #pragma unroll
         for (int i = 0; i < CHUNKS; i++) {
-            const element_t *x = ALONG_K ? from + i * DISTANCE : c->matrix[i % PLACES] + p * c->ld;
+            const int place = PLACE_OF(i * VEC);
+            const element_t *x = ALONG_K ? from + place : c->matrix[i % PLACES] + p * c->ld;
             s->matrix[u][line].chunk[i] = is_whole  ? load_chunk(x)
-                                          : ALONG_K ? load_part_of_chunk(x, p + i * DISTANCE, left)
+                                          : ALONG_K ? load_part_of_chunk(x, p + place, left)
                                                     : load_part_of_chunk(x, 0, p < left ? VEC : 0);
         }
     }
@@ -226,10 +241,10 @@ static __device__ __forceinline__ void load_vectors(struct step *s, const struct
                                                     const bool is_plain)
 {
 #pragma unroll
-    for (int i = 0; i < TURN * COUNT; i++) {
-        const int p = (first + i / COUNT) * LANES_K * (ALONG_K ? PACK : 1);
-        const element_t *from = c->vector[i % COUNT];
-        accumulate_t *to = s->vector[i / COUNT][i % COUNT];
+    for (int i = 0; i < TURN * STORED; i++) {
+        const int p = (first + i / STORED) * LANES_K * (ALONG_K ? PACK : 1);
+        const element_t *from = c->vector[i % STORED];
+        accumulate_t *to = s->vector[i / STORED][i % STORED];
         if (is_plain && (is_whole || (PACKS_OF_VECTOR && (WHOLE_PACKS || p + PACK - 1 < left)))) {
             if (is_whole || p < left)
                 LOAD_VECTOR(to, from + p);
@@ -238,9 +253,10 @@ static __device__ __forceinline__ void load_vectors(struct step *s, const struct
             continue;
         }
 #pragma unroll
-        for (int e = 0; e < (ALONG_K ? PACK : 1); e++) {
-            const bool exists = is_whole || p + PLACE_OF(e) < left;
-            to[e] = exists ? from_a(load_cached(from + (p + PLACE_OF(e)) * c->step)) : 0;
+        for (int e = 0; e < NUMBERS; e++) {
+            const int at = p + (ALONG_K ? PLACE_OF(e) : 0);
+            const element_t *x = from + at * c->step + (ALONG_K ? 0 : e);
+            to[e] = is_whole || at < left ? from_a(load_cached(x)) : 0;
         }
     }
 }
@@ -255,10 +271,15 @@ static __device__ __forceinline__ void multiply_turn(accumulate_t (*acc)[COUNT][
         const int u = first + turn;
         accumulate_t x[PACK];
         unpack_all(x, &s->matrix[u][line]);
+        const accumulate_t *y = s->vector[turn][v / SMALL_PARTS];
+        const int part = v % SMALL_PARTS; /* K-major PAIRS: of the result; y is expanded */
 #pragma unroll
-        for (int e = 0; e < PACK; e++)
-            acc[ALONG_K ? line : u % CHAINS][v][e % SUMS] +=
-                x[e] * s->vector[turn][v][ALONG_K ? e : 0];
+        for (int e = 0; e < PACK * BIG_PARTS; e++) {
+            const int own = e / BIG_PARTS, p = e % BIG_PARTS; /* MN-major PAIRS: x is expanded */
+            acc[ALONG_K ? line : u % CHAINS][v][own % SUMS] +=
+                ALONG_K ? x[own] * SIGNED_PART(y[own ^ part], own & 1, part)
+                        : SIGNED_PART(x[own ^ p], p, own & 1) * y[p];
+        }
     }
 }
 
@@ -268,7 +289,7 @@ static __device__ __forceinline__ void gemv_multiply_step(accumulate_t (*acc)[CO
                                                           int left, const bool is_whole,
                                                           const bool is_plain)
 {
-    left -= K_LANE * (ALONG_K ? VEC : 1);
+    left -= K_LANE * (ALONG_K ? ADJACENT : 1);
     load_matrix(s, c, left, is_whole);
 #pragma unroll
     for (int first = 0; first < UNROLL; first += TURN) {
@@ -317,17 +338,19 @@ static __device__ __forceinline__ void gemv_add_lanes(accumulate_t (*sums)[COUNT
             sums[i / COUNT][i % COUNT] += shuffle_xor(sums[i / COUNT][i % COUNT], lanes);
 }
 
-/* Stores result number `at` of vector v. */
+/* Stores a result of problem blockIdx.z. */
 static __device__ __forceinline__ void gemv_store_result(const struct tgl_gemm_args *args,
-                                                         accumulate_t sum, int at, int v)
+                                                         accumulate_t sum, int row, int col)
 {
-    const int row = BIG_A ? at : v, col = BIG_A ? v : at, batch = (int)blockIdx.z;
+    const int batch = (int)blockIdx.z;
     const struct epilogue_operands with = epilogue_operands(args, D_OF(args, batch), batch);
     epilogue_store(args, &with, sum, row, col);
 }
 
-/* The index of a result in shared memory: in the order of D, so that warps store contiguously. */
-#define PLACE(at, vector) (BIG_A ? (at)*COUNT + (vector) : (vector)*TILE + (at))
+/* The results of a block in shared memory lie as in D, so that warps store contiguously: in rows of
+ * COLUMNS results. */
+#define COLUMNS           (BIG_A ? COUNT * BIG_PARTS : TILE * SMALL_PARTS)
+#define PLACE(at, vector) (ROW_OF(at, vector) * COLUMNS + COLUMN_OF(at, vector))
 
 __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) sgemm_gemv(const struct tgl_gemm_args args)
 {
@@ -337,11 +360,12 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) sgemm_gemv(const struct t
     struct cursor c = first_step(&args);
     accumulate_t acc[GROUPS][COUNT][SUMS] = {{{0}}};
     /* All threads of the block take the same branch. */
-    if (c.step == 1 && (!PACKS_OF_VECTOR || COUNT > 1 || rows_are_packed(c.vector[0], 0))) {
-        c.step = 1; /* a constant for the compiler */
-        gemv_multiply(acc, c, DEPTH_OF(&args), PACKS_OF_VECTOR);
+    const int depth = DEPTH_OF(&args) / BIG_PARTS;
+    if (c.step == BIG_PARTS && (!PACKS_OF_VECTOR || COUNT > 1 || rows_are_packed(c.vector[0], 0))) {
+        c.step = BIG_PARTS; /* a constant for the compiler */
+        gemv_multiply(acc, c, depth, PACKS_OF_VECTOR);
     } else
-        gemv_multiply(acc, c, DEPTH_OF(&args), false);
+        gemv_multiply(acc, c, depth, false);
 
     accumulate_t sums[RESULTS][COUNT];
 #pragma unroll
@@ -364,25 +388,24 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) sgemm_gemv(const struct t
 #pragma unroll
         for (int i = 0; i < RESULTS * COUNT; i++) {
             const int r = i / COUNT, v = i % COUNT;
-            const int at = ALONG_K ? LENGTH_LANE + r * LANES_LENGTH
-                                   : LENGTH_LANE * VEC + r / VEC * DISTANCE + r % VEC;
+            const int at =
+                ALONG_K ? LENGTH_LANE + r * LANES_LENGTH : LENGTH_LANE * ADJACENT + PLACE_OF(r);
             parts[threadIdx.x / 32 % PARTS][PLACE(at, v)] = sums[r][v];
         }
     __syncthreads();
 #pragma unroll
     for (unsigned i = 0; i < TILE * COUNT; i += THREADS) {
         const unsigned place = i + threadIdx.x;
-        const int line = (int)(COUNT == 1 ? place : BIG_A ? place / COUNT : place % TILE);
-        const int v = (int)(COUNT == 1 ? 0 : BIG_A ? place % COUNT : place / TILE);
-        const int at = (int)blockIdx.x * TILE + line;
-        if (place >= TILE * COUNT || at >= (BIG_A ? args.m : args.n)) continue;
-        if (COUNT > 1 && v >= (BIG_A ? args.n : args.m)) continue;
+        const int tile = (int)blockIdx.x * TILE;
+        const int row = (int)(place / COLUMNS) + (BIG_A ? ROW_OF(tile, 0) : 0);
+        const int col = (int)(place % COLUMNS) + (BIG_A ? 0 : COLUMN_OF(tile, 0));
+        if (place >= TILE * COUNT || row >= args.m || col >= args.n) continue;
         accumulate_t own[PARTS];
 #pragma unroll
         for (int part = 0; part < PARTS; part++)
             own[part] = parts[part][place];
         add_pairs(own, PARTS);
-        gemv_store_result(&args, own[0], at, v);
+        gemv_store_result(&args, own[0], row, col);
     }
     end_after_earlier_launches(args.waits_at_end);
 }

@@ -18,6 +18,7 @@
  *                  the other warps, have other results.
  *   ALONG_K 0      The big operand is MN-major. Lanes have neighbouring results. The warps of a
  *                  block divide K among them, and their sums are added in order.
+ *   PAIRS          Both operands are complex: lib/thin_lines.h.
  *   split-K        Several blocks may compute one tile, each over part of K: lib/skinny_work.h,
  *                  lib/skinny_results.h.
  *
@@ -42,7 +43,7 @@ static __device__ __forceinline__ void skinny_multiply_step(accumulate_t (*acc)[
     for (int i = 0; i < UNROLL * (GROUP_K / UNIT); i++) {
         const int u = i / (GROUP_K / UNIT), unit = i % (GROUP_K / UNIT);
         const accumulate_t *own =
-            small + u * (ALONG_K ? LANES_K : 1) * SMALL_LINE + unit * (COUNT * UNIT);
+            small + u * (ALONG_K ? LANES_K : 1) * SMALL_LINE + unit * (ROWS * UNIT);
         accumulate_t v[RESULTS][UNIT]; /* [result][k] */
 #if ALONG_K
 #pragma unroll
@@ -58,7 +59,7 @@ static __device__ __forceinline__ void skinny_multiply_step(accumulate_t (*acc)[
 #pragma unroll
         for (int j = 0; j < UNIT * (RESULTS / PACK); j++) {
             const int p = j / (RESULTS / PACK), r = j % (RESULTS / PACK) * PACK;
-            const int row = u * GROUP_K + unit * UNIT + p;
+            const int row = (u * GROUP_K + unit * UNIT + p) / BIG_PARTS;
             accumulate_t x[PACK];
             if (STRAIGHT)
                 unpack_all(x, &now[row * (RESULTS / PACK) + r / PACK]);
@@ -66,18 +67,20 @@ static __device__ __forceinline__ void skinny_multiply_step(accumulate_t (*acc)[
                 load_unit(x, (const accumulate_t *)&slot[row * LINE + r * 32 + lane * 4]);
 #pragma unroll
             for (int e = 0; e < PACK; e++)
-                v[r + e][p] = x[e];
+                v[r + e][p] = SIGNED_PART(x[e ^ p % BIG_PARTS], p & 1, e & 1);
         }
 #endif
 #pragma unroll
         for (int s = 0; s < COUNT; s++) {
             accumulate_t y[UNIT];
-            load_unit(y, &own[s * UNIT]);
+            const int part = s % SMALL_PARTS; /* K-major PAIRS: of the result; y is expanded */
+            load_unit(y, &own[s / SMALL_PARTS * UNIT]);
 #pragma unroll
             for (int p = 0; p < UNIT; p++)
 #pragma unroll
                 for (int r = 0; r < RESULTS; r++)
-                    acc[s][r] += v[r][p] * y[p];
+                    acc[s][r] +=
+                        v[r][p] * (SMALL_PARTS == 1 ? y[p] : SIGNED_PART(y[p ^ part], p & 1, part));
         }
     }
 }

@@ -17,13 +17,21 @@
  * each cp.async of one k (VEC elements). */
 #define POINTERS (ALONG_K ? RESULTS : STRAIGHT ? RESULTS / PACK : RESULTS / VEC)
 
-/* The number of packs that a thread loads in a step. */
-#define PACKS (ALONG_K ? RESULTS * UNROLL : GROUP_K * UNROLL * (RESULTS / PACK))
+/* K_LINES: the lines in memory that an MN-major big operand has for the K of a warp's step. PACKS:
+ * the number of packs that a thread loads in a step. */
+#define K_LINES (WARP_STEP / BIG_PARTS)
+#define PACKS   (ALONG_K ? RESULTS * UNROLL : K_LINES * (RESULTS / PACK))
+
+/* A lane's pack of an MN-major big operand: PLACE_OF(e, lanes) is the distance of its element e
+ * from the first, if the other lanes' elements lie in between. LANE_WIDTH: adjacent elements of a
+ * lane. */
+#define PLACE_OF(e, lanes) ((e) / ADJACENT * (ADJACENT * (lanes)) + (e) % ADJACENT)
+#define LANE_WIDTH         (STRAIGHT ? ADJACENT : VEC)
 
 /* LINE: floats in a line of a ring. K-major: a line is the K of a step, padded so that four lines
  * are in different banks. MN-major: a line is one k, the elements of a warp's tile. */
 #define LINE        (ALONG_K ? STEP + LANES_K % 32 : WARP_TILE)
-#define STAGE       ((ALONG_K ? WARP_TILE : WARP_STEP) * LINE)
+#define STAGE       ((ALONG_K ? WARP_TILE : K_LINES) * LINE)
 #define RING_FLOATS (STRAIGHT ? 0 : WARPS * STAGES * STAGE) /* rings of all warps */
 
 /* The state of a warp's loads, which run ahead of its arithmetic. */
@@ -59,15 +67,15 @@ static __device__ __forceinline__ void open_segment(struct loader *l,
 #pragma unroll
     for (int r = 0; r < RESULTS; r++)
         l->x[r] = o->big + min(row + r * LANES_LENGTH, o->length - 1) * o->ld + s.from +
-                  lane % LANES_K * VEC;
+                  lane % LANES_K * LANE_WIDTH;
 #else
 #pragma unroll
     for (int i = 0; i < POINTERS; i++) {
-        l->x[i] = o->big + (s.from + warp * WARP_STEP) * o->ld +
-                  min(s.tile * TILE + (i * (TILE / POINTERS / VEC) + lane) * VEC, o->length - VEC);
+        const int first = s.tile * TILE + i * (TILE / POINTERS) + lane * LANE_WIDTH;
+        l->x[i] = o->big + (s.from + warp * WARP_STEP) / BIG_PARTS * o->ld +
+                  min(first, o->length - LANE_WIDTH);
 #if STRAIGHT && CHUNKS > 1
-        l->room[i] =
-            max(o->length - VEC - (s.tile * TILE + (i * (TILE / POINTERS / VEC) + lane) * VEC), 0);
+        l->room[i] = max(o->length - VEC - first, 0);
 #endif
     }
 #endif
@@ -81,10 +89,10 @@ static __device__ __forceinline__ void
 load_big(struct loader *l, float *ring, const struct operands *o, int left, const bool is_whole)
 {
 #if ALONG_K
-    const int mine = K_LANE * VEC;
+    const int mine = K_LANE * ADJACENT;
 #pragma unroll
     for (int i = 0; i < PACKS * CHUNKS; i++) {
-        const int p = i / CHUNKS / RESULTS * LANES_K * PACK + i % CHUNKS * LANES_K * VEC;
+        const int p = i / CHUNKS / RESULTS * LANES_K * PACK + PLACE_OF(i % CHUNKS * VEC, LANES_K);
         const element_t *x = l->x[i / CHUNKS % RESULTS] + p;
         l->next[i / CHUNKS].chunk[i % CHUNKS] =
             is_whole ? load_chunk(x) : load_part_of_chunk(x, 0, left - p - mine);
@@ -95,12 +103,13 @@ load_big(struct loader *l, float *ring, const struct operands *o, int left, cons
     for (int i = 0; i < RESULTS / PACK; i++) {
         const element_t *x = l->x[i];
 #pragma unroll
-        for (int p = 0; p < WARP_STEP; p++, x += o->ld)
+        for (int p = 0; p < K_LINES; p++, x += o->ld)
 #pragma unroll
             for (int c = 0; c < CHUNKS; c++) {
-                const element_t *at = x + min(c * 32 * VEC, ROOM(l, i));
+                const bool exists = is_whole || p * BIG_PARTS < left;
+                const element_t *at = x + min(PLACE_OF(c * VEC, 32), ROOM(l, i));
                 l->next[p * (RESULTS / PACK) + i].chunk[c] =
-                    is_whole ? load_chunk(at) : load_part_of_chunk(at, 0, p < left ? VEC : 0);
+                    is_whole ? load_chunk(at) : load_part_of_chunk(at, 0, exists ? VEC : 0);
             }
     }
 #endif
@@ -138,12 +147,13 @@ load_big(struct loader *l, float *ring, const struct operands *o, int left, cons
     for (int i = 0; i < RESULTS / VEC; i++) {
         const float *x = l->x[i];
 #pragma unroll
-        for (int p = 0; p < WARP_STEP; p++, x += o->ld) {
+        for (int p = 0; p < K_LINES; p++, x += o->ld) {
+            const bool exists = is_whole || p * BIG_PARTS < left;
             float *to = &slot[p * LINE + (i * 32 + lane) * VEC];
             if (is_whole)
                 async_copy(to, x, VEC, true);
             else
-                async_copy_or_zero(to, p < left ? x : o->big, VEC, p < left);
+                async_copy_or_zero(to, exists ? x : o->big, VEC, exists);
         }
     }
 #endif
@@ -169,7 +179,7 @@ static __device__ __forceinline__ void load_step(struct loader *l, float *ring,
         l->k += STEP;
 #pragma unroll
         for (int i = 0; i < (int)(sizeof l->x / sizeof l->x[0]); i++)
-            l->x[i] += ALONG_K ? STEP : STEP * o->ld;
+            l->x[i] += ALONG_K ? STEP : STEP / BIG_PARTS * o->ld;
     }
     if (!STRAIGHT) async_commit();
 }

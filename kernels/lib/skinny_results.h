@@ -16,7 +16,7 @@
 /* ---- Sums of a block ------------------------------------------------------------------------- */
 
 /* The number of adjacent results of a lane, if the big operand is MN-major. */
-#define WIDTH (STRAIGHT ? VEC : 4)
+#define WIDTH (STRAIGHT ? ADJACENT : 4)
 
 /* SUM_ROWS: rows of the small operand whose sums are added over the warps at a time. SUM_LINE: the
  * distance in shared memory from the sums of one result of all lanes to those of the next result.
@@ -33,13 +33,13 @@ struct finisher {
     int tile;
 };
 
-/* Stores D[at][s], or D[s][at] if B is the big operand. */
+/* Stores the result of line `at` of the big operand and line s of the small one. */
 static __device__ __forceinline__ void skinny_store_result(const struct tgl_gemm_args *args,
                                                            const struct operands *o,
                                                            accumulate_t sum, int at, int s)
 {
-    if (at >= o->length || s >= o->count) return;
-    const int row = BIG_A ? at : s, col = BIG_A ? s : at, batch = (int)blockIdx.z;
+    if (at >= o->length || s >= o->count * SMALL_PARTS) return;
+    const int row = ROW_OF(at, s), col = COLUMN_OF(at, s), batch = (int)blockIdx.z;
     const struct epilogue_operands with = epilogue_operands(args, D_OF(args, batch), batch);
     epilogue_store(args, &with, sum, row, col);
 }

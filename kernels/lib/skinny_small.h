@@ -13,8 +13,10 @@
 
 /* A line of shared memory holds GROUP_K of K of all rows, in units of 16 bytes: UNIT of K of each
  * row, then the next UNIT of each row. A line is an odd number of units, so that lanes that
- * multiply different k at the same time read from different banks. */
-#define UNITS      (COUNT * GROUP_K / UNIT)
+ * multiply different k at the same time read from different banks. With PAIRS, rows are those of
+ * the complex operand. */
+#define ROWS       (COUNT / SMALL_PARTS) /* in memory */
+#define UNITS      (ROWS * GROUP_K / UNIT)
 #define SMALL_LINE ((UNITS + 1 - UNITS % 2) * UNIT)
 #define SMALL      (DEPTH / GROUP_K * SMALL_LINE)
 
@@ -28,13 +30,13 @@
 /* SMALL_AT(s, p): the position of element p of row s. It is in the line of the thread that
  * multiplies element p of the big operand. If a pack of that operand takes CHUNKS loads, its
  * elements are CHUNKS groups of VEC, LANES_K * VEC apart in each LANES_K * PACK of K. */
-#define IS_IN_ORDER (!ALONG_K || !STRAIGHT || CHUNKS == 1)
+#define IS_IN_ORDER (!ALONG_K || !STRAIGHT || ADJACENT == PACK)
 #define SMALL_LINE_OF(p)                                                                           \
     (IS_IN_ORDER ? (p) / GROUP_K : (p) / (LANES_K * PACK) * LANES_K + (p) % (LANES_K * VEC) / VEC)
 #define SMALL_IN_LINE(p)                                                                           \
     (IS_IN_ORDER ? (p) % GROUP_K : (p) % (LANES_K * PACK) / (LANES_K * VEC) * VEC + (p) % VEC)
 #define SMALL_AT(s, p)                                                                             \
-    (SMALL_LINE_OF(p) * SMALL_LINE + (SMALL_IN_LINE(p) / UNIT * COUNT + (s)) * UNIT +              \
+    (SMALL_LINE_OF(p) * SMALL_LINE + (SMALL_IN_LINE(p) / UNIT * ROWS + (s)) * UNIT +               \
      SMALL_IN_LINE(p) % UNIT)
 
 /* The K that is copied if `depth` of K exist: depth rounded up to whole steps, and then to a
@@ -43,9 +45,9 @@
 
 /* A pack is 16 bytes of elements. Packs are numbered so that the lanes of a warp copy neighbouring
  * packs of a row. PACKS_OF_SMALL: how many packs there are; some are past the end of a row. Pack i
- * is in row i / 32 % COUNT and begins at element PACK_OF_SMALL(i). */
-#define PACKS_OF_SMALL(padded) (COUNT * (((padded) + 32 * PACK - 1) / (32 * PACK)) * 32)
-#define PACK_OF_SMALL(i)       (((i) / 32 / COUNT * 32 + (i) % 32) * PACK)
+ * is in row i / 32 % ROWS and begins at element PACK_OF_SMALL(i). */
+#define PACKS_OF_SMALL(padded) (ROWS * (((padded) + 32 * PACK - 1) / (32 * PACK)) * 32)
+#define PACK_OF_SMALL(i)       (((i) / 32 / ROWS * 32 + (i) % 32) * PACK)
 
 #if IS_16_BITS
 
@@ -117,12 +119,12 @@ static __device__ __forceinline__ void copy_small(accumulate_t *small, const str
                                                   int first, int depth)
 {
     const int padded = PADDED(depth);
-    const bool k_major = o->small_k == 1;
-    const element_t *x = o->small + first * o->small_k;
+    const bool k_major = o->small_k == NUMBERS;
+    const element_t *x = o->small + small_offset(o, 0, first);
     if (IS_IN_ORDER && k_major && rows_are_packed(x, o->small_row) && depth % PACK == 0) {
 #pragma unroll 1
         for (int i = (int)threadIdx.x; i < PACKS_OF_SMALL(padded); i += THREADS) {
-            const int s = i / 32 % COUNT, p = PACK_OF_SMALL(i);
+            const int s = i / 32 % ROWS, p = PACK_OF_SMALL(i);
             const bool valid = s < o->count && p < depth;
             if (p < padded)
                 async_copy_or_zero((float *)&small[SMALL_AT(s, p)],
@@ -131,12 +133,13 @@ static __device__ __forceinline__ void copy_small(accumulate_t *small, const str
         return;
     }
 #pragma unroll 1
-    for (int i = (int)threadIdx.x; i < COUNT * padded; i += THREADS) {
-        const int s = k_major ? i / 32 % COUNT : i % COUNT;
-        const int p = k_major ? i / 32 / COUNT * 32 + i % 32 : i / COUNT;
+    for (int i = (int)threadIdx.x; i < ROWS * padded; i += THREADS) {
+        const int s = k_major ? i / 32 % ROWS : i / NUMBERS % ROWS;
+        const int p =
+            k_major ? i / 32 / ROWS * 32 + i % 32 : i / NUMBERS / ROWS * NUMBERS + i % NUMBERS;
         const bool valid = s < o->count && p < depth;
         async_copy_or_zero((float *)&small[SMALL_AT(s, p)],
-                           (const float *)(valid ? x + s * o->small_row + p * o->small_k : x),
+                           (const float *)(valid ? x + small_offset(o, s, p) : x),
                            sizeof(element_t) / 4, valid);
     }
 }

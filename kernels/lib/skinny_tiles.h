@@ -46,9 +46,11 @@
 
 #define LOAD_SCALAR(at) (*(at)) /* for the few elements at the end of K, without a cache hint */
 #include "lib/packs.h"
+#include "lib/thin_lines.h"
 
-#define THREADS      (WARPS * 32)
-#define GROUP_K      (ALONG_K ? PACK : 4) /* K of a group: K that a thread multiplies at once */
+#define THREADS (WARPS * 32)
+#define GROUP_K                                                                                    \
+    (ALONG_K ? PACK : 4 * BIG_PARTS) /* K of a group: K that a thread multiplies at once */
 #define STEP         (GROUP_K * (ALONG_K ? LANES_K : WARPS) * UNROLL) /* K of a block's step */
 #define WARP_STEP    (ALONG_K ? STEP : GROUP_K * UNROLL)              /* K of a warp's step */
 #define LANES_LENGTH (ALONG_K ? 32 / LANES_K : 32) /* lanes with different results */
@@ -75,10 +77,21 @@
 /* The operands of one problem of the batch. */
 struct operands {
     const element_t *big, *small;
-    long long ld;                 /* leading dimension of the big operand */
-    long long small_row, small_k; /* strides of the small operand */
-    int length, count;            /* rows or columns of the big operand, and of the small one */
+    long long ld; /* leading dimension of the big operand */
+    /* Strides of the small operand. Complex numbers (PAIRS) have a k for each part. */
+    long long small_row, small_k;
+    int length; /* lines of the big operand */
+    int count;  /* lines of the small operand in memory */
 };
+
+/* Numbers of an element in memory. */
+#define NUMBERS (PAIRS ? 2 : 1)
+
+/* The offset of k = p of line s from the beginning of the small operand. */
+static __device__ __forceinline__ long long small_offset(const struct operands *o, int s, int p)
+{
+    return s * o->small_row + p / NUMBERS * o->small_k + p % NUMBERS;
+}
 
 static __device__ __forceinline__ struct operands operands_of(const struct tgl_gemm_args *args)
 {
@@ -90,10 +103,10 @@ static __device__ __forceinline__ struct operands operands_of(const struct tgl_g
     o.big = BIG_A ? A : B;
     o.small = BIG_A ? B : A;
     o.ld = BIG_A ? args->lda : args->ldb;
-    o.length = BIG_A ? args->m : args->n;
-    o.count = BIG_A ? args->n : args->m;
-    o.small_row = args->small_k_major ? small_ld : 1;
-    o.small_k = args->small_k_major ? 1 : small_ld;
+    o.length = BIG_LINES(args);
+    o.count = SMALL_LINES(args) / SMALL_PARTS;
+    o.small_row = args->small_k_major ? small_ld : NUMBERS;
+    o.small_k = args->small_k_major ? NUMBERS : small_ld;
     return o;
 }
 

@@ -24,7 +24,6 @@ enum {
     SHARED_BYTES_A_CLOCK = 128, /* reads of shared memory */
     TMA_BYTES_A_CLOCK = 77,     /* copies by TMA */
     LATENCY_CYCLES = 1830,      /* cycles from a stage's release to its next tile's arrival */
-    COPY_CYCLES = 64,           /* cycles in which a producer issues a copy by TMA (complex) */
 };
 static const double START_SECONDS = 2.2e-6; /* seconds from the launch to the first tile */
 static const double LONE = 0.9;           /* factor on share with at most one warp per scheduler */
@@ -37,26 +36,10 @@ static const double L2_SHARE = 1.17;
  * overlap, and take (x^p + y^p + z^p)^(1/p) together (docs/notes/2026-11-26-gpu-planner.md). */
 static const double OVERLAP = 4;
 
-/* Copies by TMA of a stage. A K-major tile is one copy. An MN-major tile has a copy for every 16
- * doubles of its edge: for every 8 complex rows of A, for every 16 columns of the real B'. */
-static int copies_of_stage(const tgl_shape *s, const dmma_row *t)
-{
-    const int of_a = s->pairs_a ? t->bm / 8 : s->trans_a ? t->bm / 16 : 1;
-    return of_a + (s->trans_b ? 1 : t->bn / 16);
-}
-
-/* Cycles in which the producer of a block issues the copies of a stage. Only of complex products:
- * their stages have more and smaller copies. The shares of the configurations, which are fitted to
- * real products, contain the time of theirs. */
-static double issue_cycles(const tgl_shape *s, const dmma_row *t)
-{
-    return s->pairs_b != 0 ? COPY_CYCLES * copies_of_stage(s, t) : 0;
-}
-
 /* Cycles of an SM with `blocks` resident blocks, each of which multiplies one stage (DMMA_BK of K).
- * The result is the maximum of five times: arithmetic, which leaves schedulers idle if the SM has
- * fewer warps than schedulers; reads of shared memory; copies by TMA; the issue of these copies by
- * the producer of each block; the latency of the next stage. */
+ * The result is the maximum of four times: arithmetic, which leaves schedulers idle if the SM has
+ * fewer warps than schedulers; reads of shared memory; copies by TMA; the latency of the next
+ * stage. */
 static double dmma_step_cycles(const tgl_chip *chip, const tgl_shape *s, const dmma_geometry *g,
                                int blocks)
 {
@@ -68,8 +51,8 @@ static double dmma_step_cycles(const tgl_chip *chip, const tgl_shape *s, const d
     const double read = (double)busy / t->slices * (t->wm + DMMA_WARP_COLUMNS) * DMMA_LINE_BYTES;
     const double share = t->share * (busy > TGL_SCHEDULERS ? 1 : LONE);
     const double consumers = tgl_larger(tile * blocks * alone / share, read / SHARED_BYTES_A_CLOCK);
-    const double producers = tgl_larger(copied / TMA_BYTES_A_CLOCK, issue_cycles(s, t));
-    return tgl_larger(consumers, tgl_larger(producers, (double)LATENCY_CYCLES / (t->stages - 1)));
+    return tgl_larger(consumers, tgl_larger(copied / TMA_BYTES_A_CLOCK,
+                                            (double)LATENCY_CYCLES / (t->stages - 1)));
 }
 
 /* Cycles from the end of a unit's main loop to the next unit. splits: number of units into which

@@ -6,6 +6,7 @@
  * is 16 bytes of a K-major big operand, or 4 rows of an MN-major one.
  */
 #include "families/gemm_launch.h"
+#include "families/thin.h"
 #include "families/unsupported.h"
 
 #include <limits.h>
@@ -79,9 +80,7 @@ typedef struct skinny_geometry {
     const skinny_row *row;
     const skinny_layout *layout;
     int size;           /* bytes of an element of A or B */
-    bool big_a;         /* A is the big operand, else B */
-    bool k_major;       /* the big operand is K-major */
-    int64_t length;     /* m or n: the dimension of D that comes from the big operand */
+    tgl_thin thin;      /* the big operand and the small one */
     int width;          /* elements of the big operand in a copy */
     int tile;           /* a block computes tile x count results at once */
     tgl_gemm_step step; /* args.k_chunk: K of a unit; INT_MAX: all of K. args.splits: the maximum
@@ -97,13 +96,14 @@ static int skinny_pack_of(const skinny_geometry *g)
 /* K of a group, in elements. */
 static int group_of(const skinny_geometry *g)
 {
-    return g->k_major ? skinny_pack_of(g) : 4;
+    return g->thin.k_major ? skinny_pack_of(g) : 4 * g->thin.big_parts;
 }
 
 /* K that a block multiplies in one step. The K of a unit is a multiple of it. */
 static int step_of(const skinny_geometry *g)
 {
-    return group_of(g) * g->layout->unroll * (g->k_major ? g->layout->lanes_k : g->layout->warps);
+    return group_of(g) * g->layout->unroll *
+           (g->thin.k_major ? g->layout->lanes_k : g->layout->warps);
 }
 
 /* Whether the big operand is loaded straight into registers; otherwise cp.async copies it to rings
@@ -127,7 +127,7 @@ static int stage_floats(const skinny_geometry *g)
 {
     const skinny_layout *l = g->layout;
     const int lines_of_warp = 32 / l->lanes_k * l->results;
-    return 32 * l->results * 4 + (g->k_major ? lines_of_warp * (l->lanes_k % 32) : 0);
+    return 32 * l->results * 4 + (g->thin.k_major ? lines_of_warp * (l->lanes_k % 32) : 0);
 }
 
 /* Bytes of shared memory of a block. It always has two buffers for the small operand; with 16-bit
@@ -138,47 +138,43 @@ static int skinny_shared_bytes(const skinny_geometry *g, int width)
     const skinny_layout *l = g->layout;
     const int count = g->row->count, sum_size = g->size == 8 ? 8 : 4;
     const int rings = is_straight(g, width) ? 0 : l->warps * l->stages * stage_floats(g) * 4;
-    const int units = count * group_of(g) * sum_size / 16;
+    const int units = count / g->thin.small_parts * group_of(g) * sum_size / 16;
     const int small = l->depth / group_of(g) * (units + 1 - units % 2) * 16;
     const int buffers = g->size == 2 ? small + count * (l->depth + 8) * 2 : 2 * small;
     const int sum_line = width == 8 ? 36 : 40;
     const int sums = l->warps * (count < 4 ? count : 4) * l->results * sum_line * sum_size;
-    return rings + buffers + (g->k_major ? 0 : sums);
+    return rings + buffers + (g->thin.k_major ? 0 : sums);
 }
 
 static const skinny_layout *layout_of(const skinny_geometry *g)
 {
     const skinny_row *row = g->row;
-    if (g->size == 2) return g->k_major ? &row->bits16.k_major : &row->bits16.mn_major;
-    if (g->size == 8) return g->k_major ? &row->f64.k_major : &row->f64.mn_major;
-    return g->k_major ? &row->f32.k_major : &row->f32.mn_major;
+    if (g->size == 2) return g->thin.k_major ? &row->bits16.k_major : &row->bits16.mn_major;
+    if (g->size == 8) return g->thin.k_major ? &row->f64.k_major : &row->f64.mn_major;
+    return g->thin.k_major ? &row->f32.k_major : &row->f32.mn_major;
 }
 
-/* Sets which operand is the big one: the one with more rows or columns. Also sets its layout, the
- * width of its copies, and the members of *g that follow from these. */
+/* Sets the layout of the big operand, the width of its copies, and the members of *g that follow
+ * from these. */
 static void skinny_look_at_operands(const tgl_shape *s, skinny_geometry *g)
 {
     g->size = (int)tgl_type_size(s->type_a);
-    g->big_a = s->m > s->n;
-    g->k_major = g->big_a ? !s->trans_a : s->trans_b;
-    g->length = g->big_a ? s->m : s->n;
     g->layout = layout_of(g);
-    g->width = tgl_copy_width(s, g->k_major ? 0 : g->length, g->big_a ? s->lda : s->ldb,
-                              g->big_a ? s->stride_a : s->stride_b);
+    g->width = tgl_thin_width(s, &g->thin);
     const skinny_layout *l = g->layout;
-    g->tile = g->k_major ? l->warps * (32 / l->lanes_k) * l->results : 32 * l->results;
+    g->tile = g->thin.k_major ? l->warps * (32 / l->lanes_k) * l->results : 32 * l->results;
     g->step.threads = l->warps * 32;
     g->step.registers = l->registers;
     g->step.dynamic_shared = skinny_shared_bytes(g, g->width);
     g->step.dynamic_shared_unaligned = skinny_shared_bytes(g, 1);
-    g->step.vec_a = g->big_a ? g->width : 1;
-    g->step.vec_b = g->big_a ? 1 : g->width;
-    g->step.args.small_k_major = g->big_a ? s->trans_b : !s->trans_a;
+    g->step.vec_a = g->thin.big_a ? g->width : 1;
+    g->step.vec_b = g->thin.big_a ? 1 : g->width;
+    g->step.args.small_k_major = g->thin.big_a ? s->trans_b : !s->trans_a;
 }
 
 static int64_t tiles_of(const skinny_geometry *g)
 {
-    return tgl_ceil_div(g->length, g->tile);
+    return tgl_ceil_div(g->thin.length, g->tile);
 }
 
 /* The number of units of a tile. */
@@ -214,13 +210,14 @@ static const char *skinny_make_geometry(const tgl_shape *s, const tgl_choice *ch
 {
     const skinny_row *row = tgl_choice_row(choice);
     *g = (skinny_geometry){.row = row,
+                           .thin = tgl_thin_of(s),
                            .step = {.name = row->name,
                                     .file = "gemm/skinny.cu",
                                     .symbol = "sgemm_skinny",
                                     .local_bytes = TGL_SPILL_MAX,
                                     .batch_step = (int)tgl_min64(s->batch, TGL_GRID_YZ_MAX),
                                     .args = {.splits = 1, .cluster = 1}}};
-    if (tgl_min64(s->m, s->n) > row->count) return "it takes fewer rows or columns";
+    if (g->thin.count > row->count) return "it takes fewer rows or columns";
     skinny_look_at_operands(s, g);
     return share_work(s, choice, g);
 }
@@ -241,7 +238,8 @@ static double bytes_in_flight(const skinny_geometry *g)
 {
     const int steps =
         is_straight(g, g->width) ? skinny_unroll_of(g, g->width) : g->layout->stages - 1;
-    const int packs = g->k_major ? g->layout->results : 4 * g->layout->results / skinny_pack_of(g);
+    const int packs =
+        g->thin.k_major ? g->layout->results : 4 * g->layout->results / skinny_pack_of(g);
     return 16.0 * g->step.threads * packs * steps;
 }
 
@@ -266,7 +264,7 @@ static double skinny_sum_cycles(const skinny_geometry *g)
 static void skinny_predict_time(const tgl_chip *chip, const tgl_shape *s, const skinny_geometry *g,
                                 tgl_candidate *c)
 {
-    const double k = (double)s->k, batch = (double)s->batch, length = (double)g->length;
+    const double k = (double)s->k, batch = (double)s->batch, length = (double)g->thin.length;
     const double clock = 1e6 * chip->clock_mhz;
     const double slots = (double)chip->sms * c->resident;
     const int64_t tiles = tiles_of(g), units = tiles * units_of_tile(s, g);
@@ -290,7 +288,8 @@ static void skinny_predict_time(const tgl_chip *chip, const tgl_shape *s, const 
                     (tgl_stream_rate(chip, active, bytes_in_flight(g)) * balance) +
                 ffma_share(g, per_sm) * c->compute + rounds * around / clock;
     if (c->blocks > chip->sms) c->memory += TGL_LATE_LAUNCH_SECONDS;
-    c->l2 = g->size * batch * (g->row->count * k * (double)tiles + length * k) / chip->l2_rate;
+    const double of_small = (double)g->row->count / g->thin.small_parts * (double)tiles;
+    c->l2 = g->size * batch * k * (of_small + length / g->thin.big_parts) / chip->l2_rate;
 }
 
 static void skinny_predict(const tgl_chip *chip, const tgl_shape *s, tgl_candidate *c)
@@ -411,9 +410,8 @@ static void skinny_add_macros(const void *geometry, const tgl_shape *s, bool is_
     const skinny_geometry *g = geometry;
     const skinny_layout *l = g->layout;
     const int width = is_unaligned ? 1 : g->width;
-    (void)s;
-    const tgl_macro macros[] = {{"BIG_A", g->big_a},
-                                {"ALONG_K", g->k_major},
+    const tgl_macro macros[] = {{"BIG_A", g->thin.big_a},
+                                {"ALONG_K", g->thin.k_major},
                                 {"COUNT", g->row->count},
                                 {"VEC", width},
                                 {"RESULTS", l->results},
@@ -424,6 +422,7 @@ static void skinny_add_macros(const void *geometry, const tgl_shape *s, bool is_
                                 {"DEPTH", l->depth},
                                 {"MIN_BLOCKS", l->min_blocks}};
     tgl_add_macros(builder, macros, sizeof macros / sizeof macros[0]);
+    if (s->pairs_b != 0) tgl_list_macro(builder, "PAIRS", g->thin.pairs);
 }
 
 static void skinny_launch(const tgl_partition *of, tgl_list_builder *builder)
@@ -455,6 +454,7 @@ static bool skinny_example(int index, tgl_type type, bool trans_a, bool trans_b,
 const tgl_family tgl_family_skinny = {
     .name = "skinny",
     .summary = "products with at most 16 rows or columns",
+    .reads = TGL_DIRECT_PAIRS,
     .options = skinny_options,
     .serves_strips = true,
     TGL_ROWS(skinny_rows),

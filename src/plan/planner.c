@@ -370,7 +370,10 @@ static void compare_ranked(planning *p, const tgl_shape *shape, ranking *r, tgl_
  * are made for at least twice as many rows or columns as the product has are skipped. */
 static void choose_predicted(planning *p, const tgl_shape *shape, tgl_candidate *best)
 {
-    const int64_t lines = tgl_min64(shape->m, shape->n);
+    /* Complex rows or columns may count twice (families/thin.h). */
+    const bool is_complex = tgl_type_is_complex(p->asked->type_a);
+    const int64_t lines =
+        is_complex ? 2 * tgl_min64(p->asked->m, p->asked->n) : tgl_min64(shape->m, shape->n);
     /* Whether a configuration that is made for few rows or columns supports the product. */
     bool is_streamed = false;
     ranking r;
