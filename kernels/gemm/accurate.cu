@@ -128,7 +128,7 @@ __global__ void __launch_bounds__(THREADS, 1)
     const int depth = DEPTH_OF(&args);
     if (group == CONSUMERS) {
         REGISTERS_DECREASE(PRODUCER_REGISTERS);
-        if (uniform((int)threadIdx.x / 32) == CONSUMER_THREADS / 32 && elect_lane())
+        if (threadIdx.x == CONSUMER_THREADS)
             accurate_produce(&args, &left_map, &right_map, shared, depth);
     } else {
         REGISTERS_INCREASE(CONSUMER_REGISTERS);
