@@ -311,7 +311,7 @@ static __device__ __forceinline__ void gemv_multiply(accumulate_t (*acc)[COUNT][
         for (int i = 0; i < PLACES; i++)
             c.matrix[i] += ALONG_K ? STEP : STEP * c.ld;
 #pragma unroll
-        for (int v = 0; v < COUNT; v++)
+        for (int v = 0; v < STORED; v++)
             c.vector[v] += STEP * c.step;
     }
     if (k > 0) gemv_multiply_step(acc, &s, &c, k, false, is_plain);
