@@ -255,7 +255,7 @@ __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
 #if CONSUMERS > 1
         REGISTERS_DECREASE(PRODUCER_REGISTERS);
 #endif
-        if (threadIdx.x == CONSUMER_THREADS)
+        if (uniform((int)threadIdx.x / 32) == CONSUMER_THREADS / 32 && elect_lane())
             wgmma_produce(&args, &left_map, &right_map, shared, depth);
 #if HAS_BLOCK_SCALES
         if (threadIdx.x / 32 == CONSUMER_THREADS / 32 + 1) wgmma_copy_factors(&args, shared, depth);
