@@ -39,4 +39,17 @@ static __device__ __forceinline__ double shuffle_xor(double value, int lanes)
 #define uniform_condition(condition) __all_sync(0xffffffffu, condition)
 #endif
 
+/* Returns a mask of the lanes whose condition is true: bit i is lane i. All 32 lanes call it. */
+static __device__ __forceinline__ unsigned lanes_where(bool condition)
+{
+#ifdef TGL_SIM
+    unsigned mask = (unsigned)condition << threadIdx.x % 32;
+    for (int lanes = 16; lanes > 0; lanes /= 2)
+        mask |= __shfl_xor_sync(0xffffffffu, mask, lanes);
+    return mask;
+#else
+    return __ballot_sync(0xffffffffu, condition);
+#endif
+}
+
 #endif
