@@ -15,6 +15,8 @@
  *                 FFMA then adds the result to FP32 sums: lib/accurate_loop.h.
  *   lists         Elements that two words cannot represent are in lists. The products of these
  *                 elements are added to the unscaled sums: lib/accurate_listed.h.
+ *   single lines  If one element of a line is not 0, the line's words are 0, and each of its sums
+ *                 becomes one product of FP32 elements: lib/accurate_single.h.
  *   exact tiles   A tile is computed by FFMA from the operands themselves if one of its lines has
  *                 an Inf or a NaN, or if a list overflows. A consumer also computes its 64 rows by
  *                 FFMA if the tile has listed elements and a sum of these rows is Inf or NaN:
@@ -26,6 +28,7 @@
 #include "lib/accurate_exact.h"
 #include "lib/accurate_listed.h"
 #include "lib/accurate_loop.h"
+#include "lib/accurate_single.h"
 #include "lib/dynamic_shared.h"
 #include "lib/launch_order.h"
 
@@ -87,12 +90,12 @@ static __device__ __forceinline__ void compute_unit(float *sum, const struct tgl
         number = opaque(number);
         u = find_unit(args, number, depth);
         lines = lines_of(args, u.batch);
-        unscale(sum, args, &lines, &u, group, shared->exponents[group],
-                (state & TGL_PANEL_WIDE) != 0);
-        if (state & HAS_LISTS) {
-            add_listed(sum, args, &lines, &u, group, shared);
-            is_exact = has_overflowed(sum, shared->orders[group], group);
-        }
+        const bool has_single_rows =
+            unscale(sum, args, &lines, &u, group, shared, (state & TGL_PANEL_WIDE) != 0);
+        if (state & HAS_LISTS) add_listed(sum, args, &lines, &u, group, shared);
+        if (has_single_rows) set_single_rows(sum, args, &lines, &u, group);
+        set_single_columns(sum, args, &lines, &u, group, shared->singles[group]);
+        if (state & HAS_LISTS) is_exact = has_overflowed(sum, shared->orders[group], group);
     }
     if (is_exact) multiply_exactly(sum, args, &u, group, depth, shared->chunks[group * 4]);
 }

@@ -21,8 +21,10 @@
  *             zero at the launch. The last block copies the counter into the panel.
  *
  * If a line has a single element that is not 0, its scale puts that element below the range of two
- * words. The element is then listed, and the main kernel multiplies it unrounded. Products with
- * matrices that select, permute or scale lines of the other matrix are therefore those of FFMA.
+ * words. The thread that has the element then stores its k in place of the line's exponent, and the
+ * main kernel multiplies the element unrounded. Products with matrices that select, permute or
+ * scale lines of the other matrix are therefore those of FFMA. Such elements are not in the lists:
+ * a list takes atomic operations and fences, which would delay the whole kernel.
  *
  * The order of a list is not fixed; its reader sorts it. Whether a list overflows depends only on
  * the matrix.
@@ -135,6 +137,12 @@ static __device__ __forceinline__ bool is_finite(unsigned extent)
     return extent >> 1 < INFINITY_IS;
 }
 
+/* Whether exactly one element of the line is not 0. It may be Inf or NaN. */
+static __device__ __forceinline__ bool is_single(unsigned extent)
+{
+    return extent != 0 && (extent & 1) == 0;
+}
+
 /* The exponent s of a line, whose scale is 2^s; 0 if the line has only zeros, or an Inf or a
  * NaN. */
 static __device__ __forceinline__ int exponent_of(unsigned extent)
@@ -148,10 +156,11 @@ static __device__ __forceinline__ int exponent_of(unsigned extent)
 }
 
 /* Called by one thread for each line: stores the exponent of the line, and adds the state of the
- * line to that of its panel. */
+ * line to that of its panel. The exponents of single lines are stored by record_singles(). */
 static __device__ __forceinline__ void record_line(const job_t *job, const struct decompose_work *w,
                                                    int line, unsigned extent)
 {
+    if (is_single(extent) && is_finite(extent)) return;
     const int s = exponent_of(extent);
     const unsigned state =
         (is_finite(extent) ? 0 : TGL_PANEL_NOT_FINITE) |
@@ -274,19 +283,25 @@ static __device__ __forceinline__ unsigned split_columns(const float *x, const j
     return below;
 }
 
-/* ---- Lists ----------------------------------------------------------------------------------- */
+/* ---- Single lines and lists ------------------------------------------------------------------ */
 
-/* Returns `below`, a mask of the thread's elements, without those elements whose lines have an Inf
- * or a NaN. */
-static __device__ __forceinline__ unsigned of_finite_lines(unsigned below,
-                                                           const struct extents *extents,
-                                                           const struct decompose_place *at,
-                                                           const bool transposed)
+/* below: a mask of the thread's elements that two words cannot represent. Stores the k of those
+ * that are in single lines. Returns the mask of the elements to list: those whose lines are neither
+ * single nor have an Inf or a NaN. */
+static __device__ __forceinline__ unsigned
+record_singles(const job_t *job, const struct decompose_work *w, const struct decompose_place *at,
+               unsigned below, const struct extents *extents, const bool transposed)
 {
+    int *exponents = &job->exponents[(long long)w->matrix * job->padded_lines + at->line];
 #pragma unroll
-    for (int j = 0; j < (transposed ? 4 : 1); j++)
-        if (!is_finite(__float_as_uint(extents->of_line[at->slot + j])))
-            below &= transposed ? ~(0x11111111u << j) : 0;
+    for (int j = 0; j < (transposed ? 4 : 1); j++) {
+        const unsigned extent = __float_as_uint(extents->of_line[at->slot + j]);
+        const unsigned own = below & (transposed ? 0x11111111u << j : ~0u); /* of this line */
+        if (is_finite(extent) && !is_single(extent)) continue;
+        if (is_finite(extent) && own != 0)
+            exponents[j] = TGL_SINGLE_LINE + k_of(at, __ffs((int)own) - 1, transposed);
+        below &= ~own;
+    }
     return below;
 }
 
@@ -352,8 +367,11 @@ static __device__ __forceinline__ void decompose_lines(const job_t *job, int blo
         if (i == 0) join_extents(&extents, own, job, &w, &at, transposed);
         unsigned below = transposed ? split_columns(x, job, &w, &at, &extents)
                                     : split_line(x, job, &w, &at, &extents);
-        if (below != 0) below = of_finite_lines(below, &extents, &at, transposed);
-        if (below != 0) list_below(job, &w, &at, below, transposed, pairs);
+        if (below == 0) continue;
+        /* Computed again: `at` would take registers while the words are made. */
+        const struct decompose_place again = decompose_place_of(job, &w, i, transposed);
+        below = record_singles(job, &w, &again, below, &extents, transposed);
+        if (below != 0) list_below(job, &w, &again, below, transposed, pairs);
     }
     finish_panel(job, &w);
     __syncwarp();

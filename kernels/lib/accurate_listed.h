@@ -10,27 +10,46 @@
 #define TGL_ACCURATE_LISTED_H
 
 #include "lib/accurate_tiles.h"
+#include "lib/shuffle.h"
 
-/* sum := sum / (scale of its row * scale of its column), where a scale is 2^s. exponents: shared
- * memory for the s of the tile's BN columns. is_wide: some |s| exceeds TGL_MODEST_EXPONENT. If none
- * does, a sum is multiplied by one inverse scale and then by the other: the first product is a
- * normal number and therefore exact. */
-static __device__ __forceinline__ void unscale(float *sum, const struct tgl_gemm_args *args,
+/* Puts the s of the tile's BN columns, and the masks of its single columns, into the consumer's
+ * shared memory. */
+static __device__ __forceinline__ void bring_exponents(struct accurate_shared *shared,
+                                                       const struct tgl_gemm_args *args,
+                                                       const struct lines *lines,
+                                                       const struct unit *u, int group)
+{
+    consumer_barrier(group); /* the exponents of the previous unit have been read */
+    for (int i = (int)threadIdx.x % 128; i < BN; i += 128) {
+        const int exponent = lines->right_exponents[at_most(u->right + i, args->n - 1)];
+        const unsigned singles = lanes_where(is_single_line(exponent));
+        shared->exponents[group][i] = scale_exponent(exponent);
+        if (i % 32 == 0) shared->singles[group][i / 32] = singles;
+    }
+    consumer_barrier(group);
+}
+
+/* sum := sum / (scale of its row * scale of its column), where a scale is 2^s. is_wide: some |s|
+ * exceeds TGL_MODEST_EXPONENT. If none does, a sum is multiplied by one inverse scale and then by
+ * the other: the first product is a normal number and therefore exact. Returns whether one of the
+ * thread's two rows is a single line. */
+static __device__ __forceinline__ bool unscale(float *sum, const struct tgl_gemm_args *args,
                                                const struct lines *lines, const struct unit *u,
-                                               int group, int *exponents, bool is_wide)
+                                               int group, struct accurate_shared *shared,
+                                               bool is_wide)
 {
     const struct fragment f = fragment_of(group);
-    const int own[2] = {lines->left_exponents[at_most(u->left + f.row, args->m - 1)],
-                        lines->left_exponents[at_most(u->left + f.row + 8, args->m - 1)]};
-    consumer_barrier(group); /* the exponents of the previous unit have been read */
-    for (int i = (int)threadIdx.x % 128; i < BN; i += 128)
-        exponents[i] = lines->right_exponents[at_most(u->right + i, args->n - 1)];
-    consumer_barrier(group);
+    const int left[2] = {lines->left_exponents[at_most(u->left + f.row, args->m - 1)],
+                         lines->left_exponents[at_most(u->left + f.row + 8, args->m - 1)]};
+    const int own[2] = {scale_exponent(left[0]), scale_exponent(left[1])};
+    const bool has_single_rows = is_single_line(left[0]) || is_single_line(left[1]);
+    const int *exponents = shared->exponents[group];
+    bring_exponents(shared, args, lines, u, group);
     if (is_wide) {
 #pragma unroll
         for (int i = 0; i < ACC; i++)
             sum[i] = unscaled(sum[i], own[i / 2 % 2] + exponents[f.col + i / 4 * 8 + i % 2]);
-        return;
+        return has_single_rows;
     }
     const float rows[2] = {power_of_two(-own[0]), power_of_two(-own[1])};
 #pragma unroll
@@ -41,6 +60,7 @@ static __device__ __forceinline__ void unscale(float *sum, const struct tgl_gemm
         for (int j = 0; j < 4; j++)
             sum[i + j] = sum[i + j] * rows[j / 2] * columns[j % 2];
     }
+    return has_single_rows;
 }
 
 /* Sorts a panel's list by line, then by k. order[i] := the index in the list of the element that is
@@ -81,10 +101,10 @@ add_listed_of_left(float *sum, const struct tgl_gemm_args *args, const struct tg
         consumer_barrier(group);
         const int line = x->line + group * WM - f.row; /* 0 or 8: one of the thread's two rows */
         if (line != 0 && line != 8) continue;
+        const float value = x->value;
 #pragma unroll
         for (int i = 0; i < ACC; i++)
-            if (i / 2 % 2 == line / 8)
-                sum[i] = fmaf(x->value, met[f.col + i / 4 * 8 + i % 2], sum[i]);
+            if (i / 2 % 2 == line / 8) sum[i] = fmaf(value, met[f.col + i / 4 * 8 + i % 2], sum[i]);
     }
 }
 
@@ -108,7 +128,7 @@ add_listed_of_right(float *sum, const struct tgl_gemm_args *args, const struct t
 #pragma unroll
         for (int i = 0; i < 2; i++) {
             const int row = at_most(u->left + f.row + 8 * i, args->m - 1);
-            const struct scale scale = scale_of(left_exponents[row]);
+            const struct scale scale = scale_of(scale_exponent(left_exponents[row]));
             met[i] = element_of_a(args, A, row, x->k);
             if (is_below_words(met[i], scaled(met[i], scale))) met[i] = 0.0f;
         }

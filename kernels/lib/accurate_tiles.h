@@ -39,6 +39,9 @@
 #if STAGES < 2
 #error "STAGES: at least 2, for hi and lo of a step of K"
 #endif
+#if BN % 32 != 0
+#error "BN: a multiple of 32, because a warp finds the single lines among 32 columns"
+#endif
 #if CONSUMERS < 2
 #error "CONSUMERS: at least 2, because one multiplies while another one adds to its FP32 sums"
 #endif
@@ -51,6 +54,7 @@ struct accurate_shared {
     int exponents[CONSUMERS][BN]; /* exponents of the scales of right's columns; later a row of
                                      op(B) as floats (add_listed()) */
     int orders[CONSUMERS][TGL_LISTED_MAX + 1]; /* see sort_list() */
+    unsigned singles[CONSUMERS][8];            /* masks of right's single columns, 32 each */
     struct ring ring;
     struct turns turns;
 };
@@ -83,8 +87,7 @@ static __device__ __forceinline__ int at_most(int x, int limit)
 
 /* ---- Operands -------------------------------------------------------------------------------- */
 
-/* The panels and the exponents of the lines' scales of left and right, for one problem of the
- * batch. */
+/* The panels and the exponents of the lines of left and right, for one problem of the batch. */
 struct lines {
     const struct tgl_panel *left_panels, *right_panels;
     const int *left_exponents, *right_exponents;

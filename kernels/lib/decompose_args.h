@@ -6,10 +6,12 @@
  * A line is a row of op(A) or a column of op(B). Its elements x are scaled by a power of two, 2^s,
  * so that the largest |x| * 2^s lies in [2^14, 2^15), and are stored as two words of f16,
  *     hi = f16(x * 2^s),   lo = f16((x * 2^s - hi) * 2^11).
- * If exactly one element of a line is not 0, it is scaled to [2^-14, 2^-13), below the range of two
- * words. Elements below this range have words that are 0, and are stored in a list instead.
- * docs/accuracy.md says which elements two words can represent, and why. A panel is a group of
- * TGL_PANEL_LINES lines that share a list and a state.
+ * Elements below 2^-13 have words that are 0, and are stored in a list instead. docs/accuracy.md
+ * says which elements two words can represent, and why. A panel is a group of TGL_PANEL_LINES lines
+ * that share a list and a state.
+ *
+ * If exactly one element of a line is not 0, the line is single. Its words are 0. The k of the
+ * element is stored in place of the line's s, as TGL_SINGLE_LINE + k.
  */
 #ifndef TGL_DECOMPOSE_ARGS_H
 #define TGL_DECOMPOSE_ARGS_H
@@ -17,8 +19,9 @@
 enum {
     TGL_TOP_EXPONENT = 14,     /* exponent of a line's largest element after scaling */
     TGL_LOW_EXPONENT = -13,    /* the least exponent of scaled elements that two words represent */
-    TGL_SINGLE_EXPONENT = -14, /* exponent after scaling of an element whose line is 0 elsewhere:
-                                  below the range of two words */
+    TGL_SINGLE_EXPONENT = -14, /* exponent after scaling of the element of a single line: below the
+                                  range of two words, so that its words are 0 */
+    TGL_SINGLE_LINE = 1 << 26, /* above each k and each s */
     TGL_WORD_EXPONENT = 11,    /* lo is scaled by 2^11, the precision of f16 */
     TGL_PANEL_LINES = 64,      /* lines that share a panel */
     TGL_LISTED_MAX = 127,      /* maximum length of a list, so that struct tgl_panel has 2048
@@ -62,7 +65,8 @@ struct tgl_panel_counter {
 struct tgl_decompose_job {
     const float *from;
     unsigned short *to;                 /* per matrix: hi, then lo, lines x pitch elements each */
-    int *exponents;                     /* per matrix: the s of each of padded_lines lines */
+    int *exponents;                     /* per matrix: the s of each of padded_lines lines, or
+                                           TGL_SINGLE_LINE + k */
     struct tgl_panel *panels;           /* per matrix: padded_lines / TGL_PANEL_LINES panels */
     struct tgl_panel_counter *counters; /* one for each panel */
     long long ld, pitch, stride;

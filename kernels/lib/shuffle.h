@@ -54,4 +54,17 @@ static __device__ __forceinline__ bool elect_lane(void)
 }
 #endif
 
+/* Returns a mask of the lanes whose condition is true: bit i is lane i. All 32 lanes call it. */
+static __device__ __forceinline__ unsigned lanes_where(bool condition)
+{
+#ifdef TGL_SIM
+    unsigned mask = (unsigned)condition << threadIdx.x % 32;
+    for (int lanes = 16; lanes > 0; lanes /= 2)
+        mask |= __shfl_xor_sync(0xffffffffu, mask, lanes);
+    return mask;
+#else
+    return __ballot_sync(0xffffffffu, condition);
+#endif
+}
+
 #endif

@@ -20,6 +20,19 @@ static __device__ __forceinline__ float any_power_of_two(int e)
     return e >= -126 ? power_of_two(e) : __int_as_float(1 << (e + 149));
 }
 
+/* Whether a line is single, and the exponent s by which its sums are divided. exponent: its entry
+ * in tgl_decompose_job.exponents. The sums of a single line's words are 0, so that any s will do.
+ */
+static __device__ __forceinline__ bool is_single_line(int exponent)
+{
+    return exponent >= TGL_SINGLE_LINE;
+}
+
+static __device__ __forceinline__ int scale_exponent(int exponent)
+{
+    return is_single_line(exponent) ? 0 : exponent;
+}
+
 /* 2^s as a product of two floats that are powers of two. s is in [-141, 163], so 2^s itself may be
  * outside of the range of a float. */
 struct scale {
@@ -48,12 +61,11 @@ static __device__ __forceinline__ float scaled(float x, struct scale scale)
  * 2^31). The scale is applied as two factors. The first factor is in [2^-67, 2^113], so that the
  * first product is a normal number, or overflows as the result does, and only the second product is
  * rounded. A second factor below 2^-145 is replaced by 2^-145: the result is then less than half of
- * the least denormal number anyway (docs/accuracy.md). A second factor above 2^127 occurs only if
- * the sum is 0, in lines whose words are 0. */
+ * the least denormal number anyway (docs/accuracy.md). */
 static __device__ __forceinline__ float unscaled(float sum, int s)
 {
     const int e = -s, first = e < -67 ? -67 : e < 113 ? e : 113;
-    const int second = e - first < -145 ? -145 : e - first < 127 ? e - first : 127;
+    const int second = e - first < -145 ? -145 : e - first;
     return sum * power_of_two(first) * any_power_of_two(second);
 }
 

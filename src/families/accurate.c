@@ -89,11 +89,12 @@ static int accurate_shared_bytes(const accurate_row *t)
     enum {
         BARRIER = 8,
         CHUNK = 16 * 40 /* WARP_CHUNK of lib/accurate_tiles.h */,
-        ORDER = 128 * (int)sizeof(int)
+        ORDER = 128 * (int)sizeof(int),
+        SINGLES = 8 * (int)sizeof(int)
     };
     return t->stages * ((t->bm + t->bn) * LINE_BYTES + 2 * BARRIER) +
-           t->consumers *
-               (4 * CHUNK * (int)sizeof(float) + t->bn * (int)sizeof(int) + ORDER + BARRIER);
+           t->consumers * (4 * CHUNK * (int)sizeof(float) + t->bn * (int)sizeof(int) + ORDER +
+                           SINGLES + BARRIER);
 }
 
 static tgl_decompose operand_of(const tgl_shape *s, const tgl_rectangle *part, bool is_a)
