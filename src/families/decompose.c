@@ -219,7 +219,7 @@ double tgl_decompose_seconds(const tgl_chip *chip, const tgl_decompose both[BOTH
 /* Local memory that is accepted, in bytes per thread (tgl_kernel.local_bytes); ..._OF_PAIRS: if B
  * is complex. A thread has 64 registers. NVRTC 13.5 spills one of them: a thread stores it once,
  * and loads it in each step of the loop in decompose.cu. Its 4 bytes are rounded up to 8.
- * NVRTC 13.0 spills no register or, if B is complex, four. */
+ * NVRTC 13.0 spills one at most or, if B is complex, two. */
 enum { LOCAL_BYTES = 8, LOCAL_BYTES_OF_PAIRS = 16 };
 
 static const tgl_kernel *decompose_kernel_of(const tgl_chip *chip, const tgl_decompose both[BOTH],
