@@ -26,7 +26,10 @@ enum {
     LATENCY_CYCLES = 1830,      /* cycles from a stage's release to its next tile's arrival */
 };
 static const double START_SECONDS = 2.2e-6; /* seconds from the launch to the first tile */
-static const double LONE = 0.9;           /* factor on share with at most one warp per scheduler */
+static const double LONE = 0.9; /* factor on share with at most one warp per scheduler */
+/* Factor on share for complex products by warps with 16 rows, which have few DMMAs between which
+ * the signs of B can be set. */
+static const double FEW_ROWS_OF_PAIRS = 0.9;
 static const double RESIDENT_TAIL = 1.08; /* factor on the cycles after the main loop in full waves,
                                             if several blocks are resident */
 static const double MEMORY_SHARE = 0.98; /* fraction of tgl_chip.memory_rate that the loads reach */
@@ -49,7 +52,8 @@ static double dmma_step_cycles(const tgl_chip *chip, const tgl_shape *s, const d
     const double alone = busy < TGL_SCHEDULERS ? (double)TGL_SCHEDULERS / busy : 1;
     const double copied = blocks * (double)dmma_stage_lines(s, t) * DMMA_LINE_BYTES;
     const double read = (double)busy / t->slices * (t->wm + DMMA_WARP_COLUMNS) * DMMA_LINE_BYTES;
-    const double share = t->share * (busy > TGL_SCHEDULERS ? 1 : LONE);
+    const double share = t->share * (busy > TGL_SCHEDULERS ? 1 : LONE) *
+                         (s->pairs_b != 0 && t->wm == 16 ? FEW_ROWS_OF_PAIRS : 1);
     const double consumers = tgl_larger(tile * blocks * alone / share, read / SHARED_BYTES_A_CLOCK);
     return tgl_larger(consumers, tgl_larger(copied / TMA_BYTES_A_CLOCK,
                                             (double)LATENCY_CYCLES / (t->stages - 1)));
