@@ -14,8 +14,10 @@
 
 static struct {
     bool ignores_bounds, checks_bounds;
-    bool has_asked; /* tgl_search_excludes() was called since the last call of tgl_search_try() */
-    double asked;   /* the minimum bound of these calls */
+    /* tgl_search_excludes() was called for this configuration, and tgl_search_try() since then. The
+     * bound holds for all calls of tgl_search_try() until the next bound. */
+    bool has_asked, has_tried;
+    double asked;         /* the minimum bound of the calls of tgl_search_excludes() in a row */
     int tried, predicted; /* calls of tgl_search_try(), of tgl_gemm_predict_step() */
 } watched;
 
@@ -23,8 +25,10 @@ bool __real_tgl_search_excludes(const tgl_search *search, double seconds);
 bool __wrap_tgl_search_excludes(const tgl_search *search, double seconds);
 bool __wrap_tgl_search_excludes(const tgl_search *search, double seconds)
 {
-    watched.asked = watched.has_asked && watched.asked < seconds ? watched.asked : seconds;
+    const bool continues = watched.has_asked && !watched.has_tried;
+    watched.asked = continues && watched.asked < seconds ? watched.asked : seconds;
     watched.has_asked = true;
+    watched.has_tried = false;
     return !watched.ignores_bounds && __real_tgl_search_excludes(search, seconds);
 }
 
@@ -61,7 +65,8 @@ bool __wrap_tgl_search_try(tgl_search *search, int first, int count, const int64
         watched.tried++;
         if (watched.checks_bounds) check_least(search, &choice, least);
     }
-    watched.has_asked = false;
+    watched.has_tried = true;
+    if (count == 0) watched.has_asked = false; /* another configuration */
     return __real_tgl_search_try(search, first, count, values, watched.ignores_bounds ? 0 : least);
 }
 

@@ -133,23 +133,27 @@ static void few_rows(void **state)
     }
 }
 
-/* Layers whose weights are read from memory once: the two tiles of an exchanged D that need the
- * same weights form a cluster, also if K is split. Measured on an H200 before and with
+/* Layers whose weights are read from memory once: the two tiles of D^T that need the same weights
+ * form a cluster, with K split (the first two) or not. Measured on an H200 without and with
  * clusters: 49.1 and 41.7 us, 28.0 and 25.2, 24.8 and 19.5. */
-static void splits_share_operands(void **state)
+static void tiles_share_weights(void **state)
 {
+    enum { SPLITS = 0, EXCHANGED = 1, COLUMNS = 6 }; /* options of wgmma */
     (void)state;
     static const struct {
         int64_t m, n, k;
         bool trans_b;
+        int64_t splits;
         double microseconds; /* measured */
-    } cases[] = {{180, 4096, 14336, true, 41.7},
-                 {176, 4048, 5448, false, 25.2},
-                 {159, 6144, 4096, true, 19.5}};
+    } cases[] = {{180, 4096, 14336, true, 2, 41.7},
+                 {176, 4048, 5448, false, 2, 25.2},
+                 {159, 6144, 4096, true, 1, 19.5}};
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         const tgl_shape s = product(TGL_F16, cases[i].m, cases[i].n, cases[i].k, cases[i].trans_b);
         const tgl_candidate c = choose("h200", &s);
-        assert_int_equal(c.choice.option[6], 2); /* columns of a cluster */
+        assert_int_equal(c.choice.option[SPLITS], cases[i].splits);
+        assert_int_equal(c.choice.option[EXCHANGED], 1);
+        assert_int_equal(c.choice.option[COLUMNS], 2);
         assert_time(&c, cases[i].microseconds);
     }
 }
@@ -342,7 +346,7 @@ int main(void)
         cmocka_unit_test(random_sizes),
         cmocka_unit_test(last_waves_are_filled),
         cmocka_unit_test(few_rows),
-        cmocka_unit_test(splits_share_operands),
+        cmocka_unit_test(tiles_share_weights),
         cmocka_unit_test(straddling_lines_are_slow),
         cmocka_unit_test(slivers_are_transposed),
         cmocka_unit_test(clusters_of_four),

@@ -3,9 +3,8 @@
  * The functions that a kernel compiled for the simulator calls: the functions behind CUDA's
  * keywords, and functions that the compiler calls for each access (-fsanitize=thread), each index
  * outside of an array (-fsanitize=bounds) and each basic block (-fsanitize-coverage=trace-pc), in
- * place of the sanitizers' run times. Most of these
- * functions call the host. They are compiled separately from the kernel, without these flags, and
- * linked to it.
+ * place of the sanitizers' run times. Most of these functions call the host. They are compiled
+ * separately from the kernel, without these flags, and linked to it.
  */
 #ifndef TGL_SIM_RUN_TIME_H
 #define TGL_SIM_RUN_TIME_H

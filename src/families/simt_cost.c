@@ -143,8 +143,8 @@ static double even_cycles(const tgl_chip *chip, const tgl_shape *s, const simt_g
 {
     const struct tgl_gemm_args *args = &g->step.args;
     const double blocks = tiles * args->splits;
-    /* A tile is stored by the blocks of its last cluster. */
-    const double stores = ceil(tiles * args->cluster / chip->sms);
+    /* The cluster that is the last to add its sums stores the tile. */
+    const double stores = ceil(tiles * args->cluster / tgl_sms_for_clusters(chip, args->cluster));
     return simt_wave_cycles(chip, s, g, blocks, resident, args->k_chunk, 0) +
            simt_reduce_cycles(g) * ceil(blocks / ((double)chip->sms * resident)) +
            simt_store_cycles(s, g) / args->cluster * stores;

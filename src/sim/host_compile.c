@@ -23,13 +23,15 @@ static const char run_time_flags[] = COMMON_FLAGS "-O2";
 
 /* -O0: the compiler neither merges nor moves accesses, so that each access in the source is one
  * access of the program. -gdwarf-4: the newest version that elf_image.c reads. */
-static const char kernel_flags[] = COMMON_FLAGS
-    "-O0 -g1 -gdwarf-4 -gz=none -DTGL_SIM -fgnu89-inline -ffp-contract=off -fsanitize=thread,bounds "
-    "-fsanitize-coverage=trace-pc";
+static const char kernel_flags[] =
+    COMMON_FLAGS "-O0 -g1 -gdwarf-4 -gz=none -DTGL_SIM -fgnu89-inline -ffp-contract=off "
+                 "-fsanitize=thread,bounds "
+                 "-fsanitize-coverage=trace-pc";
 
-/* Only for clang, which otherwise does not instrument every basic block. gcc does not know this
- * flag. */
-static const char clang_flag[] = "-fsanitize-coverage=no-prune";
+/* Only for clang. The first flag makes it instrument every basic block. The second leaves out a
+ * part of -fsanitize=bounds that would end the process. gcc does not know either. */
+static const char *const clang_flags[] = {"-fsanitize-coverage=no-prune",
+                                          "-fno-sanitize=local-bounds", NULL};
 
 /* -z defs: the linker reports an undefined function with the name of its caller. --emit-relocs: the
  * relocations of the calls of __sanitizer_cov_trace_pc() show where basic blocks begin. */
@@ -255,7 +257,8 @@ static void make_kernel_key(const job *j, tgl_cache_key *key)
 {
     start_key(j, "sim", key);
     tgl_cache_key_add_text(key, kernel_flags);
-    tgl_cache_key_add_text(key, clang_flag);
+    for (int i = 0; clang_flags[i] != NULL; i++)
+        tgl_cache_key_add_text(key, clang_flags[i]);
     tgl_cache_key_add_text(key, link_flags);
     tgl_cache_key_add_text(key, j->wrapper);
     tgl_cache_key_add_text(key, j->kernel->macros);
@@ -336,7 +339,7 @@ static tgl_status run_step(const job *j, command *c, bool is_whole, const tgl_te
 /* Compiles one file of the folder with these macros and flags. more: one additional flag, or NULL.
  * *object: the path of the result. */
 static tgl_status compile_file(const job *j, tgl_temp_folder *folder, const char *input,
-                               const char *macros, const char *flags, const char *more,
+                               const char *macros, const char *flags, const char *const *more,
                                const char **object)
 {
     char include[PATH_SIZE], map[PATH_SIZE], path[PATH_SIZE], name[64];
@@ -350,8 +353,9 @@ static tgl_status compile_file(const job *j, tgl_temp_folder *folder, const char
     command c = {0};
     const bool ok =
         add_words(&c, NULL, j->compiler->words, flags) && add_words(&c, "-D", macros, "");
-    const char *const tail[] = {include, map, path, "-o", *object, more, NULL};
+    const char *const tail[] = {include, map, path, "-o", *object, NULL};
     add_arguments(&c, tail);
+    if (more != NULL) add_arguments(&c, more);
     return run_step(j, &c, ok, folder);
 }
 
@@ -410,7 +414,7 @@ static tgl_status compile_and_link(const job *j, tgl_temp_folder *folder, const 
 {
     const char *kernel, *run_time;
     TGL_TRY(compile_file(j, folder, "kernel.c", j->kernel->macros, kernel_flags,
-                         j->is_clang ? clang_flag : NULL, &kernel));
+                         j->is_clang ? clang_flags : NULL, &kernel));
     TGL_TRY(make_run_time(j, folder, &run_time));
     return link_files(j, folder, kernel, run_time, object);
 }
