@@ -35,11 +35,14 @@ def output_of(*command):
         return ""
 
 
-def origin():
-    """The first line of a file that this script is about to write on a machine with a GPU."""
+def origin(measured=None):
+    """The first line of a file that this script is about to write. measured: the chip of its results, whose driver is
+    unknown unless this machine has that chip; None: this machine's GPU."""
     commit = output_of("git", "describe", "--always", "--dirty", "--exclude=*") or os.environ.get("TEGULA_COMMIT")
     driver, _, chip = output_of("nvidia-smi", "--query-gpu=driver_version,name", "--format=csv,noheader",
                                 "--id=0").partition(", ")
+    if measured not in (None, chip):
+        driver, chip = "", measured
     date = time.strftime("%Y-%m-%d", time.gmtime())
     return (f"# commit: {commit or 'unknown'}; date: {date}; driver: {driver or 'unknown'}; chip: {chip or 'unknown'}; "
             f"command: {shlex.join(sys.argv)}\n")

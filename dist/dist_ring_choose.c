@@ -136,9 +136,9 @@ static double product_seconds(const ring_model *r, double length)
     return fmax(reading, computing) + r->machine->product_s;
 }
 
-/* Seconds by which an all-reduce takes longer than a reduce-scatter: each rank sends its chunks to
- * all ranks, and copies those of the others from their buffers into C. The next chunk's product
- * hides the sending of all but the last one. */
+/* Seconds by which an all-reduce takes longer than a reduce-scatter. Each rank sends its chunks to
+ * all other ranks, and copies the chunks that it receives from its receive buffers into C. The
+ * product of the next chunk hides the sending of every chunk but the last. */
 static double copying_seconds(const ring_model *r, const ring_way *way)
 {
     const tgl_dist_machine *machine = r->machine;

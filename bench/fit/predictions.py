@@ -8,9 +8,10 @@
 
 Reads the products that Tegula computed in files of `tegula bench --csv`, and the candidates that `tegula tune`
 measured in bursts, in files of the wisdom (src/plan/wisdom.h), whose columns are separated by " | ". --write stores
-these candidates in a CSV file with the columns product, kernel and microseconds, which this script reads as well. Asks
-`tegula explain --chip` what the planner predicts for the same kernel string. Lines of chips that are not in CHIPS are
-skipped, and candidates whose kernel or options this build does not have; the latter are counted.
+these candidates in a CSV file with the columns product, kernel and microseconds, which this script reads as well. They
+must be of one chip, which the file's heading names. Asks `tegula explain --chip` what the planner predicts for the same
+kernel string. Lines of chips that are not in CHIPS are skipped, and candidates whose kernel or options this build does
+not have; the latter are counted. A file of --write with such a chip is an error.
 
 CSV: prints for each class of products the geometric mean of predicted/measured and its standard deviation (of the
 logarithm). Classes: the family, with or without a pre-pass that repacks A or B, single products and batches. --all
@@ -79,16 +80,22 @@ def wisdom_rows(path):
 
 def candidate_rows(path):
     """Like csv_rows(), of a file that write_candidates() has written. It has the chip in its first line."""
-    chip = CHIPS.get(results_csv.heading(path)["chip"])
-    for row in results_csv.rows(path) if chip else []:
+    chip = results_csv.heading(path).get("chip", "unknown")
+    if chip not in CHIPS:
+        raise SystemExit(f"{path}: the chip in its heading is {chip}; it must be one of: {', '.join(CHIPS)}")
+    for row in results_csv.rows(path):
         kind, layout, size, compute = row["product"].split()
-        yield Product(chip, kind, compute, layout, tuple(size.split("x"))), row["kernel"], float(row["microseconds"])
+        yield Product(CHIPS[chip], kind, compute, layout, tuple(size.split("x"))), row["kernel"], float(row["microseconds"])
 
 
 def write_candidates(path, candidates):
-    """candidates: microseconds by product and kernel."""
+    """candidates: microseconds by product and kernel. All must be of one chip."""
+    chips = [name for name, chip in CHIPS.items() if any(product.chip == chip for product, _ in candidates)]
+    if len(chips) != 1:
+        found = f"of several chips: {', '.join(chips)}" if chips else f"of none of: {', '.join(CHIPS)}"
+        raise SystemExit(f"{path} is not written: it must have candidates of one chip, and those read are {found}")
     with open(path, "w", encoding="utf-8", newline="") as file:
-        file.write(results_csv.origin())
+        file.write(results_csv.origin(chips[0]))
         out = csv.writer(file, lineterminator="\n")
         out.writerow(CANDIDATES)
         for (product, kernel), us in candidates.items():

@@ -305,9 +305,10 @@ double error_of_f8_sums(tgl_type type, tgl_compute compute, int64_t k)
 }
 
 /* A sum of k products with random signs is about sqrt(k) times as large as one product; partial
- * sums that are more than 4 times as large as that are very rare. The magnitude is k products, so a
- * rounding of a partial sum changes it by at most 4*sqrt(k)/k = 4/sqrt(k) of the magnitude, times
- * the unit roundoff of D's type. */
+ * sums that are more than 4 times as large as that are very rare. The magnitude (reference.h) is
+ * about k times one product. Rounding a partial sum to D's type therefore causes an error of at
+ * most 4*sqrt(k)/k = 4/sqrt(k) times the magnitude, times D's unit roundoff. Four such roundings
+ * are allowed. */
 double error_of_rounded_sums(tgl_type type_d, int64_t k)
 {
     enum { ROUNDINGS = 4 };

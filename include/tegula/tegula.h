@@ -125,14 +125,15 @@ typedef enum tgl_status {
     TGL_BAD_SCALAR = 40,     /* a pointer to alpha or beta is NULL or not aligned, or given, but the
                                 scalars are values; or in a product in I32 alpha or beta is not an
                                 integer of 32 bits, or in a real product it has an imaginary part */
-    TGL_BAD_SCALE = 41,      /* a scale is NULL or not aligned, or the problem has no such scale;
-                                ld_scale_a or ld_scale_b is too small, or not 0 although the problem
-                                has no block scale factors; or zero_b is NULL or given without
-                                type_zero_b, or type_zero_b is given without factors; or scale_group
-                                is not 32, 64 or 128, or not 0 without TGL_SCALING_GROUP; or
-                                stride_scale_b is negative, or not 0 without factors of weights; or
-                                amax_d is NULL or not aligned, or not NULL although epilogue.amax is
-                                0 */
+    TGL_BAD_SCALE = 41,      /* one of: a scale is NULL or not aligned, or given although the
+                                problem has none; ld_scale_a or ld_scale_b is too small, or given
+                                without factors of blocks or groups; scale_group is not 32, 64 or
+                                128 (with TGL_SCALING_GROUP) or not 0 (otherwise); type_zero_b is
+                                given without factors of weights, or zero_b without type_zero_b;
+                                zero_b is NULL although type_zero_b is given; stride_scale_b is
+                                negative, or given although B has no weights with factors; the
+                                factors would not fit in memory; amax_d is NULL or not aligned, or
+                                given although epilogue.amax is 0 */
     TGL_BAD_WORKSPACE = 42,  /* the caller's workspace is too small or not aligned to 256 bytes, or
                                 it is given to tgl_gemm_host() */
     TGL_COMMUNICATION = 43,  /* tegula/dist.h: a rank did not answer in time, or a link failed */

@@ -169,7 +169,8 @@ static __device__ __forceinline__ struct raw_source raw_source_of(const struct b
     const int lines = k_major ? x->edge : args->k, width = k_major ? args->k : x->edge;
     const long long length = (lines - 1) * x->ld + width;
     const bool is_dense = !x->is_listed && x->stride == length;
-    const int shortest = length < WORD ? 1 : WORD; /* lower bound of the elements of a matrix */
+    /* Lower bound of the number of elements of a matrix. */
+    const int shortest = length < WORD ? 1 : WORD;
     const char *matrix = (const char *)x->matrix;
     const int depth = min(args->k - k, BK);
     struct raw_source s;

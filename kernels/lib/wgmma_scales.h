@@ -103,7 +103,9 @@ static __device__ __forceinline__ void clear_factors(struct stage_factors *facto
 struct factor_source {
     const float *from; /* the first factor to copy: that of the first block, or of the line that
                           lies SHIFT_OF() lines before the first one */
-    int count;         /* factors from `from` to the end of the tile or of the matrix */
+    int count;         /* number of factors to copy, at most to the end of the matrix. With factors
+                          of lines and GROUPED == 1 it may include up to 4 factors behind the
+                          tile */
 };
 
 /* The source for the lines of a tile from `first` on, of which those before `end` exist, for block

@@ -30,7 +30,9 @@ enum {
     SPLIT_BYTES_A_CLOCK = 70,      /* rate at which a block exchanges sums with L2 */
     READ_BYTES_A_CLOCK = 128,      /* rate of reading fragments from shared memory */
     COPY_BYTES_A_CLOCK = 32,       /* rate of cp.async, during which shared memory is not read */
-    COPY_F64_BYTES_A_CLOCK = 56,   /* cp.async of single elements of f64 */
+    COPY_F64_BYTES_A_CLOCK = 56,   /* cp.async of single elements of f64. Not a physical rate, which
+                                      could not exceed that of aligned copies: it is fitted, and
+                                      contains latencies */
     COPY_4_BYTES_A_CLOCK = 20,     /* cp.async of 4 bytes */
     PLAIN_BYTES_A_CLOCK = 14,      /* rate of copies through registers */
     SINGLE_COPY_BYTES_A_CLOCK = 7, /* copies of 8-bit elements one by one: an estimate */

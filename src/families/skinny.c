@@ -307,7 +307,8 @@ typedef struct skinny_bound {
     const tgl_chip *chip;
     double batch, slots;     /* slots: room for blocks on the chip */
     double bytes, in_flight; /* bytes of the operands and D; bytes that a block requests at once */
-    double ffma_seconds;     /* seconds of FFMAs on the whole chip that loads do not hide */
+    double ffma_seconds;     /* minimum seconds of FFMAs that loads do not hide, if all SMs are
+                                busy */
 } skinny_bound;
 
 static skinny_bound skinny_bound_of(const tgl_chip *chip, const tgl_shape *s,

@@ -139,8 +139,9 @@ enum {
     TILE_CYCLES = 1000,   /* minimum cycles of a block for one tile of K (bk elements) */
 };
 static const double FFMA_SHARE = 0.55; /* fraction of the time of FFMAs that loads do not hide */
-/* The same for f64, whose loads of twice the bytes, by fewer resident warps, take longer than its
- * FMAs: 50 times of 16 batches (docs/notes/2026-11-29-gpu.md). */
+/* Factor on the time of FMAs of f64 at the full rate. It is above 1, because it contains time of
+ * loads: they have twice the bytes, by fewer resident warps, and take longer than the FMAs. Fitted
+ * to 50 times of 16 batches (docs/notes/2026-11-29-gpu.md). */
 static const double F64_FMA_SHARE = 1.2;
 /* Cycles of an SM for a warp's copy instruction of 16 bytes per thread, and of fewer bytes. They
  * were fitted to an older kernel, in which a copy took 18 instructions instead of 6. Five products

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What the files of the family wgmma share. wgmma.c has the configurations and the launch.
- * wgmma_geometry.c decides how a configuration computes a product, and wgmma_cost.c predicts its
- * time. wgmma_search.c chooses the options that are worth trying.
+ * wgmma_geometry.c decides how a configuration computes a product, wgmma_traffic.c counts the bytes
+ * that it moves from and to memory, and wgmma_cost.c predicts its time. wgmma_search.c chooses the
+ * options that are worth trying.
  */
 #ifndef TGL_WGMMA_GEOMETRY_H
 #define TGL_WGMMA_GEOMETRY_H

@@ -53,7 +53,8 @@ typedef struct tgl_run {
     bool is_preparation;           /* the run only executes the pre-pass of one operand and writes
                                       kept[prepares] */
     tgl_operand prepares;          /* TGL_AT_A or TGL_AT_B */
-    const struct tgl_bundle_table *bundle; /* the products, if shape.is_bundle; at[] is then NULL */
+    const struct tgl_bundle_table *bundle; /* the products, if shape.is_bundle; all of at[] are then
+                                              NULL */
 } tgl_run;
 
 /* Whether beta is not 0, so that the run reads C. Also true if the scalars are in device memory,

@@ -8,7 +8,8 @@
 
 #include "sim/machine.h"
 
-/* The hooks of kernels/sim/hooks.h for wgmma and setmaxnreg. */
+/* Hooks of kernels/sim/hooks.h for wgmma and setmaxnreg (the others of wgmma: wgmma_registers.h,
+ * wgmma_matrix.h). */
 void tgl_wgmma(tgl_machine *machine, float *acc, const unsigned *left_fragment,
                unsigned long long left, unsigned long long right, int type, int right_type, int n,
                int left_k_major, int right_k_major, int scale_d, const void *pc);

@@ -2,7 +2,6 @@
 """bench/fit/predictions.py, which compares predictions with measured times."""
 
 import pathlib
-import re
 import subprocess
 import sys
 import tempfile
@@ -20,14 +19,23 @@ def line(kernel, us, product=PRODUCT, chip=CHIP, mode="burst"):
 
 
 class Predictions(unittest.TestCase):
-    def report(self, text, *options):
+    def run_script(self, text, *options):
         with tempfile.TemporaryDirectory(prefix="tegula-predictions-") as folder:
             path = pathlib.Path(folder) / "file"
             path.write_text(text, encoding="utf-8")
             done = subprocess.run([sys.executable, SCRIPT, PROGRAM, path, *options], capture_output=True, text=True,
                                   check=False)
+        return done
+
+    def report(self, text, *options):
+        done = self.run_script(text, *options)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         return done.stdout
+
+    def error(self, text, *options):
+        done = self.run_script(text, *options)
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        return done.stderr
 
     def predicted(self, kernel):
         """The prediction for PRODUCT, from the report of a measured time of 1000 us."""
@@ -65,8 +73,35 @@ class Predictions(unittest.TestCase):
         self.assertEqual(columns, "product,kernel,microseconds")
         self.assertEqual(rows[1:], ['bf16 NT 1024x1024x4096x1 default,"wgmma_64x64:splits=2,cluster=1",200.0',
                                     "bf16 NT 1024x1024x4096x1 default,peer,100.0"])
-        heading = re.sub(r"chip: [^;]*", "chip: NVIDIA H200", heading)
         self.assertEqual(self.report("\n".join([heading, "# note: more", columns, *rows])), report)
+
+    def test_the_heading_has_the_chip_that_was_measured(self):
+        for chip in ("NVIDIA H200", "NVIDIA H100 80GB HBM3"):
+            with tempfile.NamedTemporaryFile(prefix="tegula-candidates-", suffix=".csv") as file:
+                report = self.report(line("wgmma_128x256", 160, chip=chip + ", 132 SMs"), "--write", file.name)
+                written = file.read().decode()
+            self.assertIn(f"; chip: {chip}; ", written.splitlines()[0])
+            self.assertEqual(self.report(written), report)
+
+    def test_write_needs_candidates_of_one_chip(self):
+        h200, h100, a100 = (line("wgmma_128x256", 160, chip=chip) for chip in (
+            CHIP, "NVIDIA H100 80GB HBM3, 132 SMs", "NVIDIA A100, 108 SMs"))
+        with tempfile.NamedTemporaryFile("w+", prefix="tegula-candidates-", suffix=".csv") as file:
+            file.write("kept")
+            file.flush()
+            start = f"{file.name} is not written: it must have candidates of one chip, and those read are of "
+            self.assertEqual(self.error(h200 + h100, "--write", file.name),
+                             start + "several chips: NVIDIA H200, NVIDIA H100 80GB HBM3\n")
+            self.assertEqual(self.error(a100, "--write", file.name),
+                             start + "none of: NVIDIA H200, NVIDIA H100 80GB HBM3\n")
+            self.assertEqual(pathlib.Path(file.name).read_text(encoding="utf-8"), "kept")
+
+    def test_candidates_of_an_unknown_chip(self):
+        rows = "product,kernel,microseconds\nbf16 NT 1024x1024x4096x1 default,peer,100.0\n"
+        for heading, chip in (("", "unknown"), ("# commit: 1; chip: unknown; command: x\n", "unknown"),
+                              ("# commit: 1; chip: NVIDIA A100; command: x\n", "NVIDIA A100")):
+            self.assertRegex(self.error(heading + rows), f": the chip in its heading is {chip}; it must be one of: "
+                                                         "NVIDIA H200, NVIDIA H100 80GB HBM3\n$")
 
     def test_csv(self):
         head = "chip,type,layout,m,n,k,batch,library,kernel,seconds\n"

@@ -37,7 +37,8 @@ typedef struct NAME(small_operands) {
 #endif
 } NAME(small_operands);
 
-/* Prefetches C's part of the next panel. */
+/* Prefetches the tile of C to the right of this one: the same rows, in the columns of the next
+ * panel of op(B). */
 INLINE void NAME(fetch_next)(const int mr, const int nv, const NAME(small_operands) * x)
 {
     const char *row = (const char *)x->c + x->fetch;
