@@ -385,6 +385,49 @@ static void times_of_complex_operands(void **state)
     }
 }
 
+/* A complex row or column counts as two for the thin kernels in some layouts: they refuse more than
+ * they can count, and say what they counted. */
+static void thin_kernels_count_complex_lines_twice(void **state)
+{
+    static const struct {
+        const char *kernel;
+        int64_t size[3];
+        bool trans_a, trans_b;
+        const char *sentence;
+    } rows[] = {
+        {"gemv", {1200000000, 1, 4}, true, false, "complex rows of a transposed A count as two"},
+        {"skinny_1",
+         {1200000000, 1, 4},
+         true,
+         false,
+         "complex rows of a transposed A count as two"},
+        {"gemv", {1, 4000, 4000}, false, true, "a complex one counts as two"},
+        {"skinny_1", {1, 4000, 4000}, false, true, "a complex one counts as two"},
+        {"gemv", {2, 4000, 4000}, false, false, "it takes one row or column"},
+    };
+    static char text[32000];
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        const int64_t *size = rows[i].size;
+        const tgl_plan_options options = {.size = sizeof options, .kernel = rows[i].kernel};
+        tgl_problem problem = problem_of(TGL_C64, size[0], size[1], size[2]);
+        problem.trans_a = rows[i].trans_a ? TGL_TRANS : TGL_NO_TRANS;
+        problem.trans_b = rows[i].trans_b ? TGL_TRANS : TGL_NO_TRANS;
+        problem.lda = problem.ldb = 0;
+        forget_error();
+        assert_status(tgl_chip_explain("h200", &problem, &options, text, sizeof text, NULL),
+                      TGL_UNSUPPORTED);
+        tgl_last_error(text, sizeof text);
+        assert_non_null(strstr(text, rows[i].sentence));
+    }
+    tgl_problem problem = problem_of(TGL_C64, 1200000000, 1, 4);
+    problem.trans_a = TGL_TRANS;
+    problem.lda = 0;
+    assert_status(tgl_chip_explain("h200", &problem, NULL, text, sizeof text, NULL), TGL_OK);
+    assert_null(strstr(text, "choice      gemv"));
+    assert_null(strstr(text, "choice      skinny"));
+}
+
 static void chips_plan_real_products(void **state)
 {
     (void)state;
@@ -420,6 +463,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(parts_err_within_the_bound, setup_cpu, teardown_device),
         cmocka_unit_test(the_planner_counts_prepasses),
         cmocka_unit_test(times_of_complex_operands),
+        cmocka_unit_test(thin_kernels_count_complex_lines_twice),
         cmocka_unit_test(chips_plan_real_products),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -28,13 +28,16 @@
 #define RAW_FLOATS (IS_16_BITS ? COUNT * STORED / 2 : 0)
 
 /* SMALL_AT(s, p): the position of element p of row s. It is in the line of the thread that
- * multiplies element p of the big operand. If a pack of that operand takes CHUNKS loads, its
- * elements are CHUNKS groups of VEC, LANES_K * VEC apart in each LANES_K * PACK of K. */
+ * multiplies element p of the big operand. ADJACENT elements of a pack of that operand are
+ * contiguous in memory. If a pack has more, its groups of ADJACENT elements are
+ * LANES_K * ADJACENT apart in each LANES_K * PACK of K. */
 #define IS_IN_ORDER (!ALONG_K || !STRAIGHT || ADJACENT == PACK)
 #define SMALL_LINE_OF(p)                                                                           \
-    (IS_IN_ORDER ? (p) / GROUP_K : (p) / (LANES_K * PACK) * LANES_K + (p) % (LANES_K * VEC) / VEC)
+    (IS_IN_ORDER ? (p) / GROUP_K                                                                   \
+                 : (p) / (LANES_K * PACK) * LANES_K + (p) % (LANES_K * ADJACENT) / ADJACENT)
 #define SMALL_IN_LINE(p)                                                                           \
-    (IS_IN_ORDER ? (p) % GROUP_K : (p) % (LANES_K * PACK) / (LANES_K * VEC) * VEC + (p) % VEC)
+    (IS_IN_ORDER ? (p) % GROUP_K                                                                   \
+                 : (p) % (LANES_K * PACK) / (LANES_K * ADJACENT) * ADJACENT + (p) % ADJACENT)
 #define SMALL_AT(s, p)                                                                             \
     (SMALL_LINE_OF(p) * SMALL_LINE + (SMALL_IN_LINE(p) / UNIT * ROWS + (s)) * UNIT +               \
      SMALL_IN_LINE(p) % UNIT)

@@ -70,6 +70,9 @@
 #if DEPTH % STEP || DEPTH % 32
 #error "DEPTH: a multiple of STEP and of 32"
 #endif
+#if PAIRS && ALONG_K && COUNT == 1
+#error "COUNT: at least 2 with PAIRS if the big operand is K-major"
+#endif
 #if !ALONG_K && RESULTS % PACK
 #error "RESULTS: a multiple of PACK if the big operand is MN-major"
 #endif

@@ -6,12 +6,13 @@
  * complex one, and both operands are read as complex matrices. D has the two parts of a result side
  * by side.
  *
- *   K-major big operand    A line is a complex row or column, with 2k numbers for 2k of K: as in a
- *                          real product. The small operand is expanded: its lines 2i and 2i + 1 are
- *                          both computed from its complex line i, and have the two parts of
- * results. MN-major big operand   The big operand is expanded: its lines 2i and 2i + 1 are its
- * complex line i. In memory, the numbers of one complex k are contiguous, and serve two k. The
- * small operand has the lines of the complex one.
+ * If the big operand is K-major, one of its lines is a complex row or column: 2k numbers for 2k of
+ * K, as in a real product. The small operand is expanded: its lines 2i and 2i + 1 are both computed
+ * from its complex line i, and have the two parts of results.
+ *
+ * If the big operand is MN-major, it is expanded: its lines 2i and 2i + 1 are its complex line i.
+ * In memory, the numbers of one complex k are contiguous, and serve two k. The small operand has
+ * the lines of the complex one.
  *
  * Of conj(A) and conj(B), the host exchanges those in PAIRS if the expanded operand is A, because
  * lib/complex_pairs.h expands B.
@@ -24,7 +25,10 @@
 #define SMALL_PARTS (PAIRS && ALONG_K ? 2 : 1)  /* lines from one stored line: small operand, */
 #define BIG_PARTS   (PAIRS && !ALONG_K ? 2 : 1) /* and big operand, where it is also k from one */
 
-/* Numbers of lines of both operands. args: struct tgl_gemm_args, whose m and n are those of D. */
+/* Numbers of lines of both operands. args: struct tgl_gemm_args, whose m and n are those of D. With
+ * PAIRS, m counts complex rows once and n counts complex columns twice. An operand of columns has n
+ * lines if it is expanded (PARTS 2), else n / 2: it is divided by 3 - PARTS. The host refuses more
+ * than INT_MAX lines (families/thin.h). */
 #define BIG_LINES(args) (BIG_A ? (args)->m * BIG_PARTS : (args)->n / (PAIRS ? 3 - BIG_PARTS : 1))
 #define SMALL_LINES(args)                                                                          \
     (BIG_A ? (args)->n / (PAIRS ? 3 - SMALL_PARTS : 1) : (args)->m * SMALL_PARTS)
@@ -34,8 +38,9 @@
 #define COLUMN_OF(at, s)                                                                           \
     (BIG_A ? (s)*BIG_PARTS + (at) % BIG_PARTS : (at)*SMALL_PARTS + (s) % SMALL_PARTS)
 
-/* The number of the expanded operand with k parity `p` in line parity `line`, 0 or 1: `part` is
- * number p ^ line of the complex element. Without PAIRS: `part`. */
+/* A number of the expanded operand: it is a part of a complex element, with or without a minus
+ * sign. p: 1 if its k is odd, else 0; line: 1 if its line is odd, else 0. part: the real part if p
+ * and line are equal, else the imaginary part. Without PAIRS there is no minus sign. */
 #define SIGNED_PART(part, p, line) (PAIRS && pair_is_negative(p, line) ? -(part) : (part))
 
 /* Elements of a pack (lib/packs.h) that are adjacent in memory: both parts of an element are. */

@@ -112,7 +112,10 @@ static void share_lines(int sms, gemv_geometry *g)
     }
 }
 
-enum { LANES_MIN = 8 }; /* threads along K of a block of 256 threads, if MN-major */
+/* The minimum number of threads that divide K among them if the matrix is MN-major: a block of 256
+ * threads has as many. It is also a limit on K: with less K than this, some of the threads would
+ * have none of it, and a block gets fewer (is_short()). */
+enum { LANES_MIN = 8 };
 
 /* Whether an MN-major matrix has less K than LANES_MIN threads need. */
 static bool is_short(const gemv_geometry *g)
@@ -176,8 +179,8 @@ static const char *gemv_look_at_operands(const tgl_shape *s, gemv_geometry *g)
 {
     const int count = g->row->count;
     g->thin = tgl_thin_of(s);
-    if (g->thin.count > count)
-        return count == 1 ? "it takes one row or column" : "it takes fewer rows or columns";
+    const char *why = tgl_thin_unsupported(&g->thin, count);
+    if (why != NULL) return why;
     g->size = (int)tgl_type_size(s->type_a);
     g->layout = g->size == 2 ? &g->row->bits16 : g->size == 8 ? &g->row->f64 : &g->row->f32;
     g->k = s->k / g->thin.big_parts;

@@ -217,7 +217,8 @@ static const char *skinny_make_geometry(const tgl_shape *s, const tgl_choice *ch
                                     .local_bytes = TGL_SPILL_MAX,
                                     .batch_step = (int)tgl_min64(s->batch, TGL_GRID_YZ_MAX),
                                     .args = {.splits = 1, .cluster = 1}}};
-    if (g->thin.count > row->count) return "it takes fewer rows or columns";
+    const char *why = tgl_thin_unsupported(&g->thin, row->count);
+    if (why != NULL) return why;
     skinny_look_at_operands(s, g);
     return share_work(s, choice, g);
 }

@@ -7,6 +7,7 @@
 #define TGL_THIN_H
 
 #include "families/cost.h"
+#include "plan/limits.h"
 
 typedef struct tgl_thin {
     bool big_a;                        /* A is the big operand, else B */
@@ -25,10 +26,27 @@ static inline tgl_thin tgl_thin_of(const tgl_shape *s)
     t.small_parts = is_complex && t.k_major ? 2 : 1;
     t.length = (t.big_a ? s->m : columns) * t.big_parts;
     t.count = (t.big_a ? columns : s->m) * t.small_parts;
-    /* Bits 1 and 0 of PAIRS - 1, conj(A) and conj(B), are exchanged if A is expanded. */
+    /* The kernel's PAIRS conjugates the expanded operand as B. If A is expanded, 2 and 3, A*conj(B)
+     * and conj(A)*B, are exchanged. */
     const bool expands_a = t.big_a != t.k_major;
     t.pairs = expands_a && (s->pairs_b == 2 || s->pairs_b == 3) ? 5 - s->pairs_b : s->pairs_b;
     return t;
+}
+
+/* Returns NULL, or why a kernel for `count` lines of the small operand cannot compute the product:
+ * a static text. Kernels count the lines of both operands in 31 bits. If a complex A is expanded,
+ * these are twice m, and no other check covers them. */
+static inline const char *tgl_thin_unsupported(const tgl_thin *t, int count)
+{
+    _Static_assert(TGL_EXTENT_MAX == 2147482623, "the sentence says so");
+    if (t->count > count)
+        return t->small_parts == 2 ? "it takes fewer rows or columns, and a complex one counts as "
+                                     "two if the other operand is K-major"
+               : count == 1        ? "it takes one row or column"
+                                   : "it takes fewer rows or columns";
+    if (t->length > TGL_EXTENT_MAX)
+        return "complex rows of a transposed A count as two, and it takes up to 2147482623";
+    return NULL;
 }
 
 /* tgl_copy_width() of the big operand, and of the small one along K. If the small operand has one
