@@ -28,7 +28,7 @@
 /* Numbers of lines of both operands. args: struct tgl_gemm_args, whose m and n are those of D. With
  * PAIRS, m counts complex rows once and n counts complex columns twice. An operand of columns has n
  * lines if it is expanded (PARTS 2), else n / 2: it is divided by 3 - PARTS. The host refuses more
- * than INT_MAX lines (families/thin.h). */
+ * than TGL_EXTENT_MAX lines (families/thin.h). */
 #define BIG_LINES(args) (BIG_A ? (args)->m * BIG_PARTS : (args)->n / (PAIRS ? 3 - BIG_PARTS : 1))
 #define SMALL_LINES(args)                                                                          \
     (BIG_A ? (args)->n / (PAIRS ? 3 - SMALL_PARTS : 1) : (args)->m * SMALL_PARTS)

@@ -35,7 +35,7 @@ static inline tgl_thin tgl_thin_of(const tgl_shape *s)
 
 /* Returns NULL, or why a kernel for `count` lines of the small operand cannot compute the product:
  * a static text. Kernels count the lines of both operands in 31 bits. If a complex A is expanded,
- * these are twice m, and no other check covers them. */
+ * these are twice m, which may be more than TGL_EXTENT_MAX although m is not. */
 static inline const char *tgl_thin_unsupported(const tgl_thin *t, int count)
 {
     _Static_assert(TGL_EXTENT_MAX == 2147482623, "the sentence says so");
@@ -45,7 +45,8 @@ static inline const char *tgl_thin_unsupported(const tgl_thin *t, int count)
                : count == 1        ? "it takes one row or column"
                                    : "it takes fewer rows or columns";
     if (t->length > TGL_EXTENT_MAX)
-        return "complex rows of a transposed A count as two, and it takes up to 2147482623";
+        return "it takes up to 2147482623 rows or columns, and a complex one counts as two if its "
+               "operand is MN-major";
     return NULL;
 }
 
