@@ -112,7 +112,7 @@ typedef struct tgl_sim_hooks {
 
     void (*endless)(struct tgl_machine *machine, const void *pc); /* called when rounds_left is 0 */
     void (*bad_index)(struct tgl_machine *machine, const void *pc); /* outside of an array */
-    tgl_sim_loops *loops;                                         /* loops of the running thread */
+    tgl_sim_loops *loops; /* loops of the running thread */
     /* visits[pc - code]: how many threads have passed the basic block or access with return address
      * pc, where code <= pc < code + code_size. */
     unsigned long code, code_size;
