@@ -45,7 +45,8 @@ static void check(tgl_device *dev, const product *p, const data *d, int sides)
         const int row = i / p->n, col = i % p->n;
         const truth t = truth_of(p, d, 0, row, col);
         enum { LISTED = 2 };
-        const double bound = (2.0 * (p->k / 64 + 1) + 52 + LISTED) * 0x1p-24 * t.absolute;
+        const int roundings = 2 * (p->k / 64 + 1) + 52 + LISTED;
+        const double bound = roundings * 0x1p-24 * t.absolute;
         const bool is_one = (sides & 1 && is_single(row)) || (sides & 2 && is_single(col));
         const bool is_right =
             is_one ? result[i] == t.ffma : fabs(result[i] - t.sum) <= bound + 0x1p-149;

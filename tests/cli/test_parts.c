@@ -190,10 +190,11 @@ static void a_busy_machine_is_seen(void **state)
 }
 
 /* With several threads, calls for at least half of a sample's 2 ms come before each sample and wake
- * the threads. */
+ * the threads. On a busy machine fewer calls may fit into that time: one of a few tries suffices.
+ */
 static void threads_are_awake_in_a_sample(void **state)
 {
-    enum { ROUNDS = 50 };
+    enum { ROUNDS = 50, TRIES = 5 };
     (void)state;
     double best_fma[2] = {0};
     kept_matrices kept = {0};
@@ -203,11 +204,15 @@ static void threads_are_awake_in_a_sample(void **state)
                                  .best_fma = best_fma,
                                  .kept = &kept};
     const tgl_problem problem = cli_problem(TGL_F32, 16, 16, 16);
-    contest t;
+    bool are_awake = false;
     assert_int_equal(tgl_device_open("cpu", NULL, &settings.dev), TGL_OK);
-    assert_int_equal(contest_run(&t, &settings, &problem), TGL_OK);
-    assert_true((double)t.calls > 1.2 * ROUNDS * t.all[0].calls);
-    contest_release(&t);
+    for (int i = 0; i < TRIES && !are_awake; i++) {
+        contest t;
+        assert_int_equal(contest_run(&t, &settings, &problem), TGL_OK);
+        are_awake = (double)t.calls > 1.2 * ROUNDS * t.all[0].calls;
+        contest_release(&t);
+    }
+    assert_true(are_awake);
     kept_matrices_free(&kept);
     tgl_device_close(settings.dev);
 }
