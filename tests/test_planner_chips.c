@@ -5,24 +5,12 @@
  * the time that planning itself takes.
  */
 #include "plan_shape.h"
+#include "usual_code.h"
 
 #include "base/error.h"
 
 #include <math.h>
 #include <time.h>
-
-/* gcc and clang say differently that a sanitizer is on. */
-#ifdef __has_feature
-#define HAS_FEATURE(x) __has_feature(x)
-#else
-#define HAS_FEATURE(x) 0
-#endif
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__) ||                               \
-    HAS_FEATURE(thread_sanitizer) || HAS_FEATURE(address_sanitizer) || !defined(__OPTIMIZE__)
-static const bool has_usual_speed = false;
-#else
-static const bool has_usual_speed = true;
-#endif
 
 enum { SHAPES = 300, THREADS_OF_BLOCK = 1024, GRID_YZ = 65535 };
 
@@ -171,7 +159,7 @@ static void plans_take_little_time(void **state)
     uint64_t seed = 7;
     double all = 0;
     (void)state;
-    if (!has_usual_speed) skip();
+    if (!IS_USUAL_CODE) skip();
     for (int number = 0; number < SHAPES; number++) {
         const tgl_shape s = random_shape(number, &seed);
         all += planning_seconds(chip, &s);

@@ -5,6 +5,7 @@
  * was used.
  */
 #include "support.h"
+#include "usual_code.h"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -18,19 +19,6 @@ enum {
     TLS_MAX = 256,
     N = 200,
 };
-
-/* gcc and clang say differently that a sanitizer is on. */
-#ifdef __has_feature
-#define HAS_FEATURE(x) __has_feature(x)
-#else
-#define HAS_FEATURE(x) 0
-#endif
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__) ||                               \
-    HAS_FEATURE(thread_sanitizer) || HAS_FEATURE(address_sanitizer) || !defined(__OPTIMIZE__)
-static const bool has_usual_frames = false;
-#else
-static const bool has_usual_frames = true;
-#endif
 
 /* Calls body() in a thread with a stack of `size` bytes, and returns how many bytes of it were
  * used. */
@@ -111,7 +99,7 @@ static void products_take_little_stack(void **state)
             const size_t used = stack_of(STACK, multiply, &p) - before;
             assert_status(p.status, products[i].status);
             print_message("%s, %s: %zu bytes of stack\n", p.name, first ? "first" : "later", used);
-            if (has_usual_frames) assert_true(used <= STACK_MAX);
+            if (IS_USUAL_CODE) assert_true(used <= STACK_MAX);
         }
     tgl_device_close(dev);
 }
@@ -178,7 +166,7 @@ static void the_simulator_takes_what_it_says(void **state)
     if (p.status == TGL_NO_COMPILER) skip();
     assert_status(p.status, TGL_OK);
     print_message("sim: %zu bytes of stack\n", used);
-    if (has_usual_frames) assert_true(used <= 48 << 10);
+    if (IS_USUAL_CODE) assert_true(used <= 48 << 10);
     tgl_device_close(dev);
 }
 
@@ -194,7 +182,7 @@ static int print_tls(struct dl_phdr_info *info, size_t size, void *data)
     for (int i = 0; i < info->dlpi_phnum; i++)
         if (info->dlpi_phdr[i].p_type == PT_TLS) {
             print_message("%s: %zu bytes of TLS\n", slash + 1, (size_t)info->dlpi_phdr[i].p_memsz);
-            if (has_usual_frames) assert_true(info->dlpi_phdr[i].p_memsz < TLS_MAX);
+            if (IS_USUAL_CODE) assert_true(info->dlpi_phdr[i].p_memsz < TLS_MAX);
         }
     return 0;
 }
