@@ -55,6 +55,13 @@ tgl_shape tgl_example_shape(tgl_type type, int64_t m, int64_t n, bool trans_a, b
 
 enum { COPY_BYTES_MAX = 16 };
 
+double tgl_straddling(int64_t distance, int bytes)
+{
+    enum { L2_LINE_BYTES = 128 };
+    const int64_t bits = distance | L2_LINE_BYTES, unit = bits & -bits;
+    return bytes > unit ? (double)(bytes - unit) / L2_LINE_BYTES : 0;
+}
+
 tgl_rectangle tgl_whole(const tgl_shape *shape)
 {
     return (tgl_rectangle){0, 0, shape->m, shape->n};

@@ -61,6 +61,11 @@ int tgl_copy_width(const tgl_shape *shape, int64_t edge, int64_t ld, int64_t str
  * does not allow stores of 16 bytes. */
 int tgl_store_width(const tgl_shape *shape);
 
+/* The fraction of lines of `bytes` bytes that lie in two lines of L2, which have 128 bytes. The
+ * lines begin at each multiple of the greatest power of two that divides `distance`, the bytes from
+ * one line to the next. */
+double tgl_straddling(int64_t distance, int bytes);
+
 /* The rectangle that is all of D. */
 tgl_rectangle tgl_whole(const tgl_shape *shape);
 

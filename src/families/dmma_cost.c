@@ -2,6 +2,7 @@
  *
  * The predicted time of a product by the family dmma, and lower bounds of it.
  */
+#include "families/cost.h"
 #include "families/dmma_geometry.h"
 
 #include <math.h>
@@ -86,21 +87,14 @@ static double dmma_wave_cycles(const tgl_chip *chip, const tgl_shape *s, const d
     return cycles;
 }
 
-/* The fraction of an operand's lines in a stage that lie in two lines of L2, which has lines of the
- * same size. The lines begin at each multiple of the greatest power of two that divides their
- * distance, ld doubles. */
-static double straddling(int64_t ld)
-{
-    const int64_t distance = (ld * (int64_t)sizeof(double)) | DMMA_LINE_BYTES;
-    return 1 - (double)(distance & -distance) / DMMA_LINE_BYTES;
-}
-
 /* Lines of L2 that the copies of a stage read. The constants are fitted to real products, and count
  * each of their lines once. */
 static double l2_lines_of_stage(const tgl_shape *s, const dmma_row *t)
 {
     if (s->pairs_b == 0) return dmma_stage_lines(s, t);
-    return t->bm * (1 + straddling(s->lda)) + t->bn / 2.0 * (1 + straddling(s->ldb));
+    enum { SIZE = sizeof(double) };
+    return t->bm * (1 + tgl_straddling(s->lda * SIZE, DMMA_LINE_BYTES)) +
+           t->bn / 2.0 * (1 + tgl_straddling(s->ldb * SIZE, DMMA_LINE_BYTES));
 }
 
 /* The seconds to read the operands of `steps` steps of tiles from L2. */

@@ -75,17 +75,14 @@ static const double LARGER_OPERAND = 0.17;
 static const double TWO_LINES = 1.10;
 /* straddling() adds this if lines begin within a sector. */
 static const double HALF_SECTORS = 0.66;
-/* The fraction of an operand's lines (`bytes` bytes each) that lie in two lines of L2 (128 bytes).
- * Lines are assumed to begin at each multiple of `unit` equally often. Lines of repacked copies
- * begin at multiples of 128. If lines begin within a sector (32 bytes of L2), HALF_SECTORS is added
- * to the fraction, because each line then reads one sector more. */
+/* tgl_straddling() of an operand whose lines in a tile have `bytes` bytes, at least a sector. Lines
+ * of repacked copies begin at multiples of 128. If lines begin within a sector (32 bytes of L2),
+ * HALF_SECTORS is added to the fraction, because each line then reads one sector more. */
 static double straddling(const tgl_shape *s, const wgmma_side *x, int bytes)
 {
     const int64_t distance = x->ld * (int64_t)tgl_type_size(s->type_a);
-    const int64_t unit = (distance | WGMMA_LINE_BYTES) & -(distance | WGMMA_LINE_BYTES);
-    if (!x->is_direct || bytes <= unit) return 0;
-    return (double)(bytes - unit) / WGMMA_LINE_BYTES +
-           (unit % SECTOR_BYTES != 0 ? HALF_SECTORS : 0);
+    if (!x->is_direct) return 0;
+    return tgl_straddling(distance, bytes) + (distance % SECTOR_BYTES != 0 ? HALF_SECTORS : 0);
 }
 
 /* Lines that TMA copies and requests for a tile of `lines` rows or columns of an operand.
